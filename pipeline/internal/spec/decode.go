@@ -1,0 +1,345 @@
+package spec
+
+import (
+	"encoding"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"pgpipeline/pipeline/internal/lang"
+)
+
+// Decode fills the struct, or other value, that into points at from v. Keys that the struct does not know, and values of the
+// wrong type, are errors; all of them are reported at once, as Errors. Fields whose key is absent keep what they have.
+func Decode(v *Value, into any) error {
+	if v == nil {
+		return nil
+	}
+	d := decoder{}
+	d.value(v, reflect.ValueOf(into).Elem(), slot{})
+	return d.errs.Tidy()
+}
+
+type decoder struct {
+	errs Errors
+}
+
+// slot is what a value fills: the name that messages give it, and how its field was tagged.
+type slot struct {
+	name string
+	one  bool
+}
+
+func (d *decoder) fail(v *Value, hint, format string, args ...any) {
+	d.errs = append(d.errs, v.Errorf(hint, format, args...))
+}
+
+// mistyped reports a value of the wrong type.
+func (d *decoder) mistyped(v *Value, s slot, want, hint string) {
+	subject := "this"
+	if s.name != "" {
+		subject = strconv.Quote(s.name)
+	}
+	d.fail(v, hint, "%s must be %s, not %s", subject, want, v.describe())
+}
+
+func (d *decoder) value(v *Value, into reflect.Value, s slot) {
+	t := into.Type()
+	switch {
+	case t == valueType:
+		into.Set(reflect.ValueOf(v))
+	case t.Kind() == reflect.Pointer:
+		d.pointer(v, into, s)
+	case isText(t):
+		d.text(v, into, s)
+	default:
+		d.kind(v, into, s)
+	}
+}
+
+func (d *decoder) pointer(v *Value, into reflect.Value, s slot) {
+	if v.Kind == Null {
+		into.SetZero()
+		return
+	}
+	if into.IsNil() {
+		into.Set(reflect.New(into.Type().Elem()))
+	}
+	d.value(v, into.Elem(), s)
+}
+
+func (d *decoder) kind(v *Value, into reflect.Value, s slot) {
+	switch into.Kind() {
+	case reflect.Struct:
+		d.structure(v, into, s)
+	case reflect.Map:
+		d.mapping(v, into, s)
+	case reflect.Slice:
+		d.slice(v, into, s)
+	case reflect.Interface:
+		into.Set(reflect.ValueOf(v.plain()))
+	default:
+		d.scalar(v, into, s)
+	}
+}
+
+// text fills a type that reads itself.
+func (d *decoder) text(v *Value, into reflect.Value, s slot) {
+	want := "a single value"
+	if w, ok := zeroAs[Described](into.Type()); ok {
+		want = w.Want()
+	}
+	if v.Kind != Scalar {
+		d.mistyped(v, s, want, emptyHint(v))
+		return
+	}
+	if err := into.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(v.Text)); err != nil {
+		hint := ""
+		if h, ok := err.(interface{ Hint() string }); ok {
+			hint = h.Hint()
+		}
+		if s.name == "" {
+			d.fail(v, hint, "%v", err)
+		} else {
+			d.fail(v, hint, "%q: %v", s.name, err)
+		}
+	}
+}
+
+// emptyHint tells how to give an empty value, or none.
+func emptyHint(v *Value) string {
+	switch {
+	case v.Kind != Null:
+		return ""
+	case v.Text != "":
+		return fmt.Sprintf("write %q, in quotes, for the word itself", v.Text)
+	}
+	return `give a value, or remove the key; "" is the empty text`
+}
+
+func (d *decoder) scalar(v *Value, into reflect.Value, s slot) {
+	t := into.Type()
+	want := scalarWant(t)
+	if want == "" {
+		d.fail(v, "", "%q: values of Go type %v cannot be read", s.name, t)
+		return
+	}
+	if v.Kind != Scalar {
+		d.mistyped(v, s, want, emptyHint(v))
+		return
+	}
+	switch into.Kind() {
+	case reflect.String:
+		d.string(v, into, s)
+	case reflect.Bool:
+		if v.Text != "true" && v.Text != "false" {
+			d.mistyped(v, s, want, boolHint(v.Text))
+			return
+		}
+		into.SetBool(v.Text == "true")
+	case reflect.Float32, reflect.Float64:
+		f, err := strconv.ParseFloat(v.Text, 64)
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || strings.ContainsAny(v.Text, "xX_pP") {
+			d.mistyped(v, s, want, "")
+			return
+		}
+		into.SetFloat(f)
+	default:
+		d.whole(v, into, s)
+	}
+}
+
+func (d *decoder) whole(v *Value, into reflect.Value, s slot) {
+	want := scalarWant(into.Type())
+	var err error
+	if into.CanInt() {
+		var n int64
+		if n, err = strconv.ParseInt(v.Text, 10, into.Type().Bits()); err == nil {
+			into.SetInt(n)
+			return
+		}
+	} else {
+		var n uint64
+		if n, err = strconv.ParseUint(v.Text, 10, into.Type().Bits()); err == nil {
+			into.SetUint(n)
+			return
+		}
+	}
+	hint := ""
+	if digits := strings.ReplaceAll(v.Text, "_", ""); digits != v.Text && strings.Trim(digits, "0123456789") == "" {
+		hint = "write " + digits
+	} else if number, ok := err.(*strconv.NumError); ok && number.Err == strconv.ErrRange {
+		hint = "it is out of range"
+	}
+	d.mistyped(v, s, want, hint)
+}
+
+// string fills a text field, of one of the allowed values if it has such.
+func (d *decoder) string(v *Value, into reflect.Value, s slot) {
+	if e, ok := zeroAs[Enumerated](into.Type()); ok && !contains(e.Enum(), v.Text) {
+		hint := lang.DidYouMean(cut(v.Text), e.Enum())
+		d.mistyped(v, s, "one of "+strings.Join(e.Enum(), ", "), hint)
+		return
+	}
+	into.SetString(v.Text)
+}
+
+// cut limits a text that is only compared with known names.
+func cut(text string) string { return text[:min(len(text), 64)] }
+
+func boolHint(text string) string {
+	switch strings.ToLower(text) {
+	case "yes", "on", "y", "1", "true":
+		return "write true"
+	case "no", "off", "n", "0", "false":
+		return "write false"
+	}
+	return ""
+}
+
+func scalarWant(t reflect.Type) string {
+	if w, ok := zeroAs[Described](t); ok {
+		return w.Want()
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "a whole number"
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "a whole number, not negative"
+	}
+	return ""
+}
+
+func (d *decoder) structure(v *Value, into reflect.Value, s slot) {
+	shape := shapeOf(into.Type())
+	switch {
+	case v.Kind == Null:
+		d.missing(v, shape)
+		return
+	case v.Kind == Scalar && shape.scalar != nil:
+		f := shape.scalar
+		d.value(v, into.FieldByIndex(f.index), slot{s.name, f.one})
+		return
+	case v.Kind != Map:
+		want := "a mapping"
+		if shape.scalar != nil {
+			want = "a single value or a mapping"
+		}
+		d.mistyped(v, s, want, keysHint(shape.names))
+		return
+	}
+	for _, k := range v.Keys {
+		f := shape.byName[k.Name]
+		switch {
+		case f != nil:
+			d.value(k.Value, into.FieldByIndex(f.index), slot{k.Name, f.one})
+		case shape.rest != nil:
+			d.entry(k, into.FieldByIndex(shape.rest.index), shape.rest.one)
+		default:
+			d.errs = append(d.errs, v.src.unknownKey(k, shape.names))
+		}
+	}
+	d.missing(v, shape)
+}
+
+func keysHint(names []string) string {
+	if len(names) == 0 || len(names) > 12 {
+		return ""
+	}
+	return "its keys are " + strings.Join(names, ", ")
+}
+
+// unknownKey is the error about a key that is not one of names.
+func (s *source) unknownKey(k Key, names []string) *Error {
+	if k.Value != nil && k.Value.src != nil {
+		s = k.Value.src
+	}
+	return s.errorAt(k.Pos, lang.Suggest(k.Name, names), "unknown key "+quote(k.Name))
+}
+
+func (d *decoder) missing(v *Value, shape *shape) {
+	for _, f := range shape.fields {
+		if f.required && v.Get(f.name) == nil {
+			d.fail(v, "", "key %q is missing", f.name)
+		}
+	}
+}
+
+func (d *decoder) slice(v *Value, into reflect.Value, s slot) {
+	t := into.Type()
+	switch {
+	case v.Kind == Null:
+		return
+	case v.Kind == List:
+	case s.one:
+		into.Set(reflect.MakeSlice(t, 1, 1))
+		d.value(v, into.Index(0), slot{name: s.name})
+		return
+	default:
+		hint := ""
+		if v.Kind == Scalar {
+			hint = "write [" + cut(v.Text) + "]"
+		}
+		d.mistyped(v, s, "a list", hint)
+		return
+	}
+	into.Set(reflect.MakeSlice(t, len(v.Items), len(v.Items)))
+	for i, item := range v.Items {
+		d.value(item, into.Index(i), slot{name: s.name})
+	}
+}
+
+func (d *decoder) mapping(v *Value, into reflect.Value, s slot) {
+	switch v.Kind {
+	case Null:
+		return
+	case Map:
+		for _, k := range v.Keys {
+			d.entry(k, into, s.one)
+		}
+	default:
+		d.mistyped(v, s, "a mapping", "")
+	}
+}
+
+// entry adds one key to a map.
+func (d *decoder) entry(k Key, into reflect.Value, one bool) {
+	t := into.Type()
+	if into.IsNil() {
+		into.Set(reflect.MakeMap(t))
+	}
+	key := reflect.New(t.Key()).Elem()
+	d.value(&Value{Pos: k.Pos, Kind: Scalar, Text: k.Name, src: k.Value.src}, key, slot{})
+	value := reflect.New(t.Elem()).Elem()
+	d.value(k.Value, value, slot{k.Name, one})
+	into.SetMapIndex(key, value)
+}
+
+// plain turns a value into strings, []any and map[string]any, for fields of type any.
+func (v *Value) plain() any {
+	switch v.Kind {
+	case Scalar:
+		return v.Text
+	case List:
+		list := make([]any, len(v.Items))
+		for i, item := range v.Items {
+			list[i] = item.plain()
+		}
+		return list
+	case Map:
+		m := make(map[string]any, len(v.Keys))
+		for _, k := range v.Keys {
+			m[k.Name] = k.Value.plain()
+		}
+		return m
+	}
+	return ""
+}
