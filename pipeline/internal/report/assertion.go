@@ -1,0 +1,247 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"pgpipeline/pipeline/engine"
+	"pgpipeline/pipeline/gate"
+	"pgpipeline/pipeline/internal/report/redact"
+)
+
+// Assertion is one verdict, ready to be shown.
+type Assertion struct {
+	gate.AssertionResult
+	// Word is what the reader sees: PASS, FAIL, WARN (a failed warning), UNKNOWN (inconclusive), INVALID, ACCEPTED.
+	Word string
+	// Where names facet and candidate: "17.0", "clients=8 17.0".
+	Where string
+	// Source is the line of the experiment file, "" for implicit assertions.
+	Source string
+	// Hint says what would decide or mend it, "" when it holds.
+	Hint string
+}
+
+// Rank orders assertions by how much they matter: smaller is worse.
+func (a Assertion) Rank() int {
+	for i, w := range []string{"FAIL", "INVALID", "UNKNOWN", "WARN", "ACCEPTED"} {
+		if a.Word == w {
+			return i
+		}
+	}
+	return 9
+}
+
+// Location is file:line of the assertion, "" for implicit ones.
+func (a Assertion) Location() string {
+	if a.File == "" || a.Line == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", a.File, a.Line)
+}
+
+// Muted reports whether the assertion cannot change the exit code.
+func (a Assertion) Muted() bool { return a.Severity == "warn" || a.Word == "ACCEPTED" }
+
+func buildAssertions(rec *engine.Record, verdict gate.Verdict) []Assertion {
+	lines := strings.Split(rec.Experiment.Text, "\n")
+	minutes := map[[2]string]float64{}
+	for _, f := range rec.Facets {
+		minutes[[2]string{f.Name, f.Stage}] = blockMinutes(rec.Blocks, f)
+	}
+	list := make([]Assertion, 0, len(verdict.Assertions))
+	for _, r := range verdict.Assertions {
+		a := Assertion{AssertionResult: r, Word: word(r), Where: where(r, len(rec.Facets))}
+		if r.File == rec.Experiment.Path && r.Line > 0 && r.Line <= len(lines) {
+			a.Source = redact.Text(strings.TrimRight(lines[r.Line-1], "\r"))
+		}
+		a.Hint = hint(r, rerun{file: rec.Experiment.Path, blockMinutes: minutes[[2]string{r.Facet, r.Stage}]})
+		list = append(list, a)
+	}
+	return list
+}
+
+func blockMinutes(blocks []engine.BlockRecord, f engine.Facet) float64 {
+	var own []engine.BlockRecord
+	for _, b := range blocks {
+		if b.Facet == f.Name && b.Stage == f.Stage {
+			own = append(own, b)
+		}
+	}
+	return Facet{Blocks: own}.BlockMinutes()
+}
+
+func word(r gate.AssertionResult) string {
+	for _, tag := range r.Tags {
+		if tag == "accepted" && r.Outcome != gate.Pass {
+			return "ACCEPTED"
+		}
+	}
+	switch r.Outcome {
+	case gate.Pass:
+		return "PASS"
+	case gate.Fail:
+		if r.Severity == "warn" {
+			return "WARN"
+		}
+		return "FAIL"
+	case gate.Inconclusive:
+		return "UNKNOWN"
+	}
+	return "INVALID"
+}
+
+func where(r gate.AssertionResult, facets int) string {
+	var parts []string
+	if facets > 1 {
+		if r.Stage != "" && r.Stage != "run" {
+			parts = append(parts, r.Stage)
+		}
+		if r.Facet != "" {
+			parts = append(parts, r.Facet)
+		}
+	}
+	if r.Candidate != "" {
+		parts = append(parts, r.Candidate)
+	}
+	return strings.Join(parts, " ")
+}
+
+// hint says what would decide an inconclusive assertion, from its reason.
+func hint(r gate.AssertionResult, again rerun) string {
+	if r.Outcome == gate.Pass {
+		return ""
+	}
+	switch key, _, _ := strings.Cut(r.Reason, ":"); key {
+	case "budget":
+		return again.blocks(r.MinutesNeeded)
+	case "too-few":
+		return "more blocks than this are needed for any verdict: " + again.blocks(r.MinutesNeeded)
+	case "missing":
+		return "the step yielded nothing: see the warnings, or `pipeline logs RUN NODE`"
+	case "few-tail":
+		return "too few operations beyond the percentile: a longer `duration`, or a lower percentile"
+	case "biased-loss":
+		return "samples were lost on one side more than on the other: see the warnings"
+	case "unsteady":
+		return "the rate had not settled: a quieter machine, or a longer `duration`"
+	case "closed-loop":
+		return "latency of a closed loop hides stalls: give the step a `rate`"
+	}
+	return ""
+}
+
+// rerun is what it takes to measure more.
+type rerun struct {
+	file         string
+	blockMinutes float64 // 0: unknown
+}
+
+func (r rerun) blocks(minutes float64) string {
+	if minutes <= 0 {
+		return "out of reach of more blocks: a limit farther from what was measured would do, or a quieter machine"
+	}
+	text := "about " + durationText(minutes*60) + " of measuring more would decide it"
+	if r.blockMinutes > 0 {
+		text += fmt.Sprintf(": `pipeline run %s --add-blocks %d`", r.file, max(1, int(math.Ceil(minutes/r.blockMinutes))))
+	}
+	return text
+}
+
+// Values says what was measured against which limit: "0.90 [0.88, 0.92], limit > 0.95; 60 pairs, 10 boots, 12m".
+func (a Assertion) Values() string {
+	parts := make([]string, 0, len(a.Atoms))
+	for _, atom := range a.Atoms {
+		text := AtomText(atom)
+		if len(a.Atoms) > 1 {
+			text = atom.Call + " = " + text
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 {
+		return redact.Text(a.Message)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// AtomText says value, interval, limit and evidence of one comparison.
+func AtomText(a gate.Atom) string {
+	text := "unknown"
+	if a.Value != nil {
+		text = unitText(*a.Value, a.Unit)
+	}
+	if iv := intervalText(a.Lo, a.Hi, a.Unit); iv != "" {
+		text += " " + iv
+	}
+	text += ", limit " + a.Op + " " + unitText(a.Limit, a.Unit)
+	var evidence []string
+	if a.Pairs > 0 {
+		evidence = append(evidence, count(a.Pairs, "pair"))
+	}
+	if a.Boots > 0 {
+		evidence = append(evidence, count(a.Boots, "boot"))
+	}
+	if a.Minutes > 0 {
+		evidence = append(evidence, durationText(a.Minutes*60))
+	}
+	if len(evidence) > 0 {
+		text += "; " + strings.Join(evidence, ", ")
+	}
+	return text
+}
+
+// headline is the verdict in one sentence.
+func headline(v *View) string {
+	n := map[string]int{}
+	for _, a := range v.Assertions {
+		n[a.Word]++
+	}
+	total := len(v.Assertions)
+	switch v.Verdict.Outcome {
+	case gate.Pass:
+		if total == 0 {
+			return "measured, nothing was asserted"
+		}
+		return strings.TrimSpace(fmt.Sprintf("%d of %s%s", n["PASS"], holds(total), others(n)))
+	case gate.Fail:
+		return fmt.Sprintf("%d of %s not hold%s", n["FAIL"], does(total, n["FAIL"]), others(n))
+	case gate.Inconclusive:
+		return fmt.Sprintf("%d of %s not be decided%s", n["UNKNOWN"], could(total), others(n))
+	}
+	if v.Verdict.Reason != "" {
+		return "the measurement is not valid: " + redact.Text(v.Verdict.Reason)
+	}
+	return "the measurement is not valid"
+}
+
+func holds(total int) string {
+	if total == 1 {
+		return "1 assertion holds"
+	}
+	return fmt.Sprintf("%d assertions hold", total)
+}
+
+func does(total, failed int) string {
+	verb := "do"
+	if failed == 1 {
+		verb = "does"
+	}
+	return count(total, "assertion") + " " + verb
+}
+
+func could(total int) string { return count(total, "assertion") + " could" }
+
+// others adds what the outcome's own count leaves out.
+func others(n map[string]int) string {
+	var parts []string
+	for _, o := range []struct{ word, text string }{{"WARN", "warned"}, {"UNKNOWN", "undecided"}, {"ACCEPTED", "accepted"}} {
+		if n[o.word] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n[o.word], o.text))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}

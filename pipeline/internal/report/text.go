@@ -1,0 +1,322 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"pgpipeline/pipeline/gate"
+	"pgpipeline/pipeline/internal/report/redact"
+)
+
+var (
+	styleBold = lipgloss.NewStyle().Bold(true)
+	styleDim  = lipgloss.NewStyle().Faint(true)
+	styleGood = lipgloss.NewStyle().Foreground(lipgloss.Green)
+	styleBad  = lipgloss.NewStyle().Foreground(lipgloss.Red)
+	styleWarn = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
+	stylePlan = lipgloss.NewStyle()
+)
+
+// textReport writes for a terminal: tables first, the verdict in the last line, where the eye is.
+type textReport struct {
+	v     *View
+	out   *strings.Builder
+	color bool
+	width int
+}
+
+func writeText(v *View, in Input, w io.Writer) error {
+	t := &textReport{v: v, out: &strings.Builder{}, color: in.Color, width: in.Width}
+	t.head()
+	for _, f := range v.Facets {
+		t.facet(f)
+	}
+	t.assertions()
+	t.stages()
+	t.warnings()
+	t.verdict()
+	_, err := io.WriteString(w, t.out.String())
+	return err
+}
+
+func (t *textReport) line(format string, args ...any) {
+	fmt.Fprintf(t.out, format+"\n", args...)
+}
+
+func (t *textReport) paint(s lipgloss.Style, text string) string { return paint(t.color, s, text) }
+
+func paint(color bool, s lipgloss.Style, text string) string {
+	if !color || text == "" {
+		return text
+	}
+	return s.Render(text)
+}
+
+// section begins a part with an empty line and a heading.
+func (t *textReport) section(title string) { t.line("\n%s", t.paint(styleBold, title)) }
+
+func (t *textReport) head() {
+	rec := t.v.Record
+	t.line("%s  %s", t.paint(styleBold, clean(t.v.Name)), t.paint(styleDim, clean(rec.ID)))
+	if rec.Experiment.Doc != "" {
+		t.line("%s", clean(rec.Experiment.Doc))
+	}
+	t.line("%s", t.paint(styleDim, hostText(rec.Host)))
+}
+
+func (t *textReport) facet(f Facet) {
+	title := "relative QPS"
+	if f.Heading != "" {
+		title = clean(f.Heading) + ": " + title
+	}
+	t.section(title + " against " + clean(f.BaseName()))
+	t.line("%s", t.paint(styleDim, evidenceText(f)+"; ~ is no change beyond noise"))
+	t.relative(f)
+	t.section("absolute rate per second")
+	t.absolute(f)
+	if tab := insertSummary(f); tab != nil {
+		t.insert(tab)
+	}
+}
+
+// relative prints the table of ratios, in as many parts as the width needs.
+func (t *textReport) relative(f Facet) {
+	cells := fullCells
+	if t.width > 0 && relativeGrid(f, f.Candidates(), cells).width() > t.width {
+		cells = compactCells
+	}
+	for _, part := range t.fitting(f, cells) {
+		g := relativeGrid(f, part, cells)
+		t.out.WriteString(g.render(t.color))
+	}
+}
+
+// fitting splits the candidates so that each part's table is as wide as the terminal at most.
+func (t *textReport) fitting(f Facet, cells cellStyle) [][]Variant {
+	all := f.Candidates()
+	if t.width <= 0 || len(all) == 0 {
+		return [][]Variant{all}
+	}
+	var parts [][]Variant
+	for len(all) > 0 {
+		n := len(all)
+		for n > 1 && relativeGrid(f, all[:n], cells).width() > t.width {
+			n--
+		}
+		parts, all = append(parts, all[:n]), all[n:]
+	}
+	return parts
+}
+
+func relativeGrid(f Facet, candidates []Variant, cells cellStyle) *grid {
+	g := &grid{gap: "   "}
+	head := []cell{{text: "step", style: styleDim}, {text: clean(f.BaseName()) + " QPS", style: styleDim, right: true}}
+	for _, v := range candidates {
+		head = append(head, cells.heading(v)...)
+	}
+	g.add(head...)
+	for _, group := range f.Groups {
+		line := []cell{{text: clean(group.Name), style: styleBold}, {}}
+		for _, v := range candidates {
+			line = append(line, cells.ratio(group.Cells[v.Index], true)...)
+		}
+		g.add(line...)
+		for _, r := range group.Rows {
+			g.add(rowCells(r, candidates, cells)...)
+		}
+	}
+	for _, group := range f.Extra {
+		line := []cell{{text: clean(group.Name) + " (group)", style: styleBold}, {}}
+		for _, v := range candidates {
+			line = append(line, cells.ratio(group.Cells[v.Index], true)...)
+		}
+		g.add(line...)
+	}
+	return g
+}
+
+func rowCells(r Row, candidates []Variant, cells cellStyle) []cell {
+	base := cell{text: "-", style: styleDim, right: true}
+	for _, c := range r.Cells {
+		if c.Variant.Base && c.QPS.Point > 0 {
+			base = cell{text: rateText(c.QPS.Point), right: true}
+		}
+	}
+	line := []cell{{text: "  " + clean(r.Name)}, base}
+	for _, v := range candidates {
+		line = append(line, cells.ratio(r.Cells[v.Index], false)...)
+	}
+	return line
+}
+
+// cellStyle is how much a ratio's cell says.
+type cellStyle int
+
+const (
+	fullCells    cellStyle = iota // value, interval, ~
+	compactCells                  // value and ~
+)
+
+func (s cellStyle) heading(v Variant) []cell {
+	name := cell{text: clean(v.Name), style: styleBold, right: true}
+	if s == compactCells {
+		return []cell{name}
+	}
+	return []cell{name, {text: "95 %", style: styleDim}}
+}
+
+func (s cellStyle) ratio(c Cell, group bool) []cell {
+	var value, span cell
+	style, mark := changeStyle(c.Change())
+	switch {
+	case c.Ratio != nil:
+		value = cell{text: mark + ratioText(*c.Ratio), style: style, right: true}
+		span = cell{text: ratioInterval(*c.Ratio), style: styleDim}
+	case !group || c.State != "":
+		value = cell{text: "n/a", style: styleWarn, right: true}
+		span = cell{text: clean(c.State), style: styleDim, max: 22}
+	}
+	if s == compactCells {
+		return []cell{value}
+	}
+	return []cell{value, span}
+}
+
+func changeStyle(c Change) (lipgloss.Style, string) {
+	switch c {
+	case Faster:
+		return styleGood, ""
+	case Slower:
+		return styleBad, ""
+	case Same:
+		return styleDim, "~ "
+	}
+	return stylePlan, ""
+}
+
+func (t *textReport) absolute(f Facet) {
+	g := &grid{gap: "   "}
+	head := []cell{{text: "step", style: styleDim}}
+	for _, v := range f.Variants {
+		head = append(head, cell{text: clean(v.Name), style: styleBold, right: true})
+	}
+	g.add(append(head, cell{text: "unit", style: styleDim})...)
+	for _, r := range f.Rows() {
+		line := []cell{{text: "  " + clean(r.Name)}}
+		for _, c := range r.Cells {
+			text := "-"
+			if c.QPS.Point > 0 {
+				text = rateText(c.QPS.Point)
+			}
+			line = append(line, cell{text: text, right: true})
+		}
+		g.add(append(line, cell{text: clean(r.Step.Unit), style: styleDim})...)
+	}
+	t.out.WriteString(g.render(t.color))
+}
+
+func (t *textReport) assertions() {
+	if len(t.v.Assertions) == 0 {
+		return
+	}
+	t.section("assertions")
+	for _, a := range t.v.Assertions {
+		t.assertion(a)
+	}
+}
+
+func (t *textReport) assertion(a Assertion) {
+	style := wordStyle(a.Word)
+	tags := ""
+	if len(a.Tags) > 0 {
+		tags = t.paint(styleDim, " ("+clean(strings.Join(a.Tags, ", "))+")")
+	}
+	t.line("  %s %s  %s%s", t.paint(style, fmt.Sprintf("%-8s", a.Word)), clean(a.Expr), t.paint(styleBold, clean(a.Where)), tags)
+	values := clean(a.Values())
+	if a.Published != "" {
+		values += "; published " + clean(a.Published)
+	}
+	t.line("           %s", values)
+	if a.Outcome == gate.Pass {
+		return
+	}
+	if a.Reason != "" {
+		t.line("           %s", clean(a.Reason))
+	}
+	if a.Hint != "" {
+		t.line("           %s", t.paint(styleWarn, a.Hint))
+	}
+	if loc := a.Location(); loc != "" && a.Source != "" {
+		t.line("           %s:%d", clean(loc), a.Column)
+		t.line("            | %s", clean(a.Source))
+		t.line("            | %s^", strings.Repeat(" ", max(a.Column-1, 0)))
+	} else if loc != "" {
+		t.line("           %s", clean(loc))
+	}
+}
+
+func wordStyle(word string) lipgloss.Style {
+	switch word {
+	case "PASS":
+		return styleGood
+	case "FAIL", "INVALID":
+		return styleBad.Bold(true)
+	}
+	return styleWarn
+}
+
+func (t *textReport) stages() {
+	t.section("stages")
+	for _, s := range t.v.Stages {
+		t.line("  %-8s %s", clean(s.Kind), s.Text())
+		for _, n := range s.Nodes {
+			if n.Status == "failed" {
+				t.line("           %s", t.paint(styleBad, clean(n.ID+": "+n.Error)))
+			}
+		}
+	}
+}
+
+func (t *textReport) warnings() {
+	if len(t.v.Warnings) == 0 {
+		return
+	}
+	t.section("warnings")
+	for _, w := range t.v.Warnings {
+		t.line("  %s %s", t.paint(styleWarn, "!"), clean(w))
+	}
+}
+
+func (t *textReport) verdict() {
+	t.line("")
+	for _, a := range t.v.Verdict.Accepted {
+		t.line("accepted: %s %s by %s until %s: %s (%s)", clean(a.Step), clean(a.Metric), clean(a.By), clean(a.Until), clean(a.Reason), a.State)
+	}
+	for _, e := range t.v.Verdict.Earlier {
+		t.line("earlier series %s: %s after %s", clean(e.Series), e.Outcome, count(e.Blocks, "block"))
+	}
+	if n := t.v.Verdict.Noise.Text; n != "" {
+		t.line("%s", t.paint(styleDim, clean(n)))
+	}
+	if t.v.Record.Status != "done" && t.v.Record.Status != "" {
+		t.line("run %s: %s", t.v.Record.Status, clean(t.v.Record.Error))
+	}
+	outcome := strings.ToUpper(t.v.Verdict.Outcome)
+	t.line("%s  %s", t.paint(wordStyle(outcome).Bold(true), outcome), clean(t.v.Headline))
+}
+
+// clean makes outside text safe for a terminal: redacted, one line, no control characters.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case r < ' ' || r >= 0x7f && r < 0xa0:
+			return -1
+		}
+		return r
+	}, redact.Text(s))
+}

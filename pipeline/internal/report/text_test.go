@@ -1,0 +1,92 @@
+package report
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("golden file: %v (write it with -update)", err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs (write it with -update):\n%s", name, firstDifference(got, string(want)))
+	}
+}
+
+func firstDifference(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range max(len(g), len(w)) {
+		var a, b string
+		if i < len(g) {
+			a = g[i]
+		}
+		if i < len(w) {
+			b = w[i]
+		}
+		if a != b {
+			return "line " + strconv.Itoa(i+1) + "\n got: " + a + "\nwant: " + b
+		}
+	}
+	return ""
+}
+
+func render(t *testing.T, format string, in Input) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Render(format, in, &b); err != nil {
+		t.Fatalf("render %s: %v", format, err)
+	}
+	return b.String()
+}
+
+// example is a small run with one of everything.
+func example() Input {
+	s := newSynth(3, 8, 4)
+	rec := s.record()
+	return Input{Record: rec, Verdict: s.verdict(rec)}
+}
+
+func TestText(t *testing.T) {
+	in := example()
+	golden(t, "report.txt", render(t, "text", in))
+	in.Width = 60
+	narrow := render(t, "text", in)
+	golden(t, "report-60.txt", narrow)
+	in.Width, in.Color = 0, true
+	colored := render(t, "text", in)
+	in.Color = false
+	if got, want := ansi.Strip(colored), render(t, "text", in); got != want {
+		t.Errorf("colours change the text: %s", firstDifference(got, want))
+	}
+	if colored == ansi.Strip(colored) {
+		t.Error("no colours")
+	}
+}
+
+func TestGolden(t *testing.T) {
+	in := example()
+	for name, file := range map[string]string{"markdown": "report.md", "json": "report.json", "csv": "report.csv"} {
+		golden(t, file, render(t, name, in))
+	}
+}

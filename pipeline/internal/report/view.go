@@ -1,0 +1,447 @@
+package report
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	"pgpipeline/pipeline/engine"
+	"pgpipeline/pipeline/gate"
+	"pgpipeline/pipeline/internal/report/redact"
+)
+
+// View is a record and its verdict, ordered for reading.
+type View struct {
+	Record  *engine.Record
+	Verdict gate.Verdict
+
+	Name     string
+	Headline string // the verdict in one sentence
+	Facets   []Facet
+	// Assertions in the order of the file; Worst first is for who has little room.
+	Assertions []Assertion
+	Stages     []Stage
+	Warnings   []string
+}
+
+// Facet is a set of variants that are compared, with their steps by group.
+type Facet struct {
+	Info     engine.Facet
+	Heading  string // "" when there is only one facet
+	Variants []Variant
+	Groups   []Group
+	// Extra are groups without rows of their own here: the user's, and published ones that overlap.
+	Extra   []Group
+	Summary []Summary
+	Blocks  []engine.BlockRecord // the evidence, in the order of time
+}
+
+// Variant is a compared cell. Index counts from 0, the base, and picks the colour.
+type Variant struct {
+	Name  string
+	Base  bool
+	Index int
+	Info  engine.VariantInfo
+}
+
+// Group is steps that are read together. Cells hold the geometric means, one per variant.
+type Group struct {
+	Name  string
+	Rows  []Row
+	Cells []Cell
+}
+
+// Row is one step, with a cell per variant.
+type Row struct {
+	Name  string
+	Step  engine.StepInfo
+	Cells []Cell
+}
+
+// Cell is one step (or group) on one variant.
+type Cell struct {
+	Variant Variant
+	QPS     gate.Level
+	Ratio   *gate.Ratio // nil for the base and where nothing can be said
+	State   string      // why there is no figure
+	Est     *gate.StepEstimate
+}
+
+// Change is how a cell reads.
+type Change string
+
+const (
+	Faster  Change = "faster"
+	Slower  Change = "slower"
+	Same    Change = "same" // nothing beyond noise
+	Unknown Change = "unknown"
+	Base    Change = "base"
+)
+
+// Change says how the cell compares with the base.
+func (c Cell) Change() Change {
+	switch {
+	case c.Variant.Base:
+		return Base
+	case c.Ratio == nil || !(c.Ratio.Point > 0):
+		return Unknown
+	case !c.Ratio.Changed:
+		return Same
+	case c.Ratio.Point < 1:
+		return Slower
+	}
+	return Faster
+}
+
+// Summary counts how a candidate's steps compare with the base.
+type Summary struct {
+	Variant                       Variant
+	Faster, Slower, Same, Unknown int
+	Changed                       []Changed // worst first
+	Floor                         float64   // median noise floor of its steps, as a fraction
+}
+
+// Changed is a step that moved beyond noise.
+type Changed struct {
+	Step string
+	Cell Cell
+}
+
+// Build makes the view.
+func Build(rec *engine.Record, verdict gate.Verdict) *View {
+	v := &View{Record: rec, Verdict: verdict, Name: rec.Experiment.Name}
+	if v.Name == "" {
+		v.Name = rec.ID
+	}
+	estimates := indexSteps(verdict.Steps)
+	for _, f := range rec.Facets {
+		v.Facets = append(v.Facets, buildFacet(f, rec, verdict, estimates))
+	}
+	v.Assertions = buildAssertions(rec, verdict)
+	v.Stages = buildStages(rec.Nodes)
+	v.Warnings = buildWarnings(rec, verdict)
+	v.Headline = headline(v)
+	return v
+}
+
+type cellKey struct{ facet, stage, step, variant string }
+
+func indexSteps(steps []gate.StepEstimate) map[cellKey]*gate.StepEstimate {
+	m := make(map[cellKey]*gate.StepEstimate, len(steps))
+	for i := range steps {
+		s := &steps[i]
+		m[cellKey{s.Facet, s.Stage, s.Step, s.Variant}] = s
+	}
+	return m
+}
+
+func buildFacet(info engine.Facet, rec *engine.Record, verdict gate.Verdict, est map[cellKey]*gate.StepEstimate) Facet {
+	f := Facet{Info: info, Heading: facetHeading(info, len(rec.Facets))}
+	for i, v := range info.Variants {
+		f.Variants = append(f.Variants, Variant{Name: v.Name, Base: v.Base, Index: i, Info: v})
+	}
+	index := map[string]int{}
+	for _, step := range info.Steps {
+		name := "other steps"
+		if len(step.Groups) > 0 {
+			name = step.Groups[0]
+		}
+		i, ok := index[name]
+		if !ok {
+			i = len(f.Groups)
+			index[name] = i
+			f.Groups = append(f.Groups, Group{Name: name, Cells: f.groupCells(name, verdict.Groups)})
+		}
+		f.Groups[i].Rows = append(f.Groups[i].Rows, f.row(step, est))
+	}
+	f.Extra = f.extraGroups(verdict.Groups, index)
+	f.Summary = f.summaries()
+	for _, b := range rec.Blocks {
+		if b.Facet == info.Name && b.Stage == info.Stage {
+			f.Blocks = append(f.Blocks, b)
+		}
+	}
+	sort.SliceStable(f.Blocks, func(i, j int) bool { return f.Blocks[i].Started.Before(f.Blocks[j].Started) })
+	return f
+}
+
+func facetHeading(f engine.Facet, total int) string {
+	switch {
+	case total < 2:
+		return ""
+	case f.Name == "":
+		return f.Stage
+	case f.Stage == "" || f.Stage == "run":
+		return f.Name
+	}
+	return f.Stage + ", " + f.Name
+}
+
+func (f Facet) row(step engine.StepInfo, est map[cellKey]*gate.StepEstimate) Row {
+	r := Row{Name: step.Name, Step: step}
+	for _, v := range f.Variants {
+		c := Cell{Variant: v, State: "not measured"}
+		if e := est[cellKey{f.Info.Name, f.Info.Stage, step.Name, v.Name}]; e != nil {
+			c.Est, c.QPS, c.State = e, e.QPS, e.State
+			if r, ok := e.Rel["relqps"]; ok && !v.Base && e.State == "" {
+				c.Ratio = &r
+			}
+		}
+		r.Cells = append(r.Cells, c)
+	}
+	return r
+}
+
+func (f Facet) groupCells(name string, groups []gate.GroupEstimate) []Cell {
+	cells := make([]Cell, len(f.Variants))
+	for i, v := range f.Variants {
+		cells[i] = Cell{Variant: v}
+		for _, g := range groups {
+			if g.Facet == f.Info.Name && g.Stage == f.Info.Stage && g.Group == name && g.Variant == v.Name && !v.Base {
+				cells[i].State = g.State
+				if g.Ratio.Point > 0 {
+					ratio := g.Ratio
+					cells[i].Ratio = &ratio
+				}
+			}
+		}
+	}
+	return cells
+}
+
+func (f Facet) extraGroups(groups []gate.GroupEstimate, shown map[string]int) []Group {
+	var list []Group
+	seen := map[string]bool{}
+	for _, g := range groups {
+		if _, ok := shown[g.Group]; ok || seen[g.Group] || g.Facet != f.Info.Name || g.Stage != f.Info.Stage {
+			continue
+		}
+		seen[g.Group] = true
+		list = append(list, Group{Name: g.Group, Cells: f.groupCells(g.Group, groups)})
+	}
+	return list
+}
+
+// Rows lists the facet's rows over all groups.
+func (f Facet) Rows() []Row {
+	var rows []Row
+	for _, g := range f.Groups {
+		rows = append(rows, g.Rows...)
+	}
+	return rows
+}
+
+// Candidates lists the variants other than the base.
+func (f Facet) Candidates() []Variant {
+	var list []Variant
+	for _, v := range f.Variants {
+		if !v.Base {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// BaseName is the name of the variant that all relative figures are against.
+func (f Facet) BaseName() string {
+	for _, v := range f.Variants {
+		if v.Base {
+			return v.Name
+		}
+	}
+	return ""
+}
+
+func (f Facet) summaries() []Summary {
+	var list []Summary
+	for _, v := range f.Candidates() {
+		s := Summary{Variant: v}
+		var floors []float64
+		for _, r := range f.Rows() {
+			c := r.Cells[v.Index]
+			s.count(r.Name, c)
+			if c.Ratio != nil && c.Ratio.Floor > 0 {
+				floors = append(floors, c.Ratio.Floor)
+			}
+		}
+		s.Floor = median(floors)
+		sort.SliceStable(s.Changed, func(i, j int) bool { return s.Changed[i].Cell.Ratio.Point < s.Changed[j].Cell.Ratio.Point })
+		list = append(list, s)
+	}
+	return list
+}
+
+func (s *Summary) count(step string, c Cell) {
+	switch c.Change() {
+	case Faster:
+		s.Faster++
+	case Slower:
+		s.Slower++
+	case Same:
+		s.Same++
+		return
+	default:
+		s.Unknown++
+		return
+	}
+	s.Changed = append(s.Changed, Changed{Step: step, Cell: c})
+}
+
+// CompleteBlocks counts the blocks that the verdict rests on.
+func (f Facet) CompleteBlocks() int {
+	n := 0
+	for _, b := range f.Blocks {
+		if b.Complete {
+			n++
+		}
+	}
+	return n
+}
+
+// BlockMinutes is what a block takes on average, 0 when there is none.
+func (f Facet) BlockMinutes() float64 {
+	var sum time.Duration
+	n := 0
+	for _, b := range f.Blocks {
+		if b.Complete && b.Ended.After(b.Started) {
+			sum += b.Ended.Sub(b.Started)
+			n++
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return sum.Minutes() / float64(n)
+}
+
+// Stage sums up the nodes of one kind.
+type Stage struct {
+	Kind                                       string
+	Cached, Done, Failed, Skipped, Interrupted int
+	Seconds                                    float64
+	Nodes                                      []engine.NodeRecord
+}
+
+func buildStages(nodes []engine.NodeRecord) []Stage {
+	var list []Stage
+	index := map[string]int{}
+	for _, n := range nodes {
+		i, ok := index[n.Kind]
+		if !ok {
+			i = len(list)
+			index[n.Kind] = i
+			list = append(list, Stage{Kind: n.Kind})
+		}
+		s := &list[i]
+		s.Nodes = append(s.Nodes, n)
+		switch n.Status {
+		case "cached":
+			s.Cached++
+			continue
+		case "done":
+			s.Done++
+		case "failed":
+			s.Failed++
+		case "skipped":
+			s.Skipped++
+		case "interrupted":
+			s.Interrupted++
+		}
+		s.Seconds += n.Seconds
+	}
+	return list
+}
+
+// Text says what became of a stage: "2 from the cache, 1 made in 3m12s".
+func (s Stage) Text() string {
+	var parts []string
+	add := func(n int, text string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, text))
+		}
+	}
+	add(s.Cached, "from the cache")
+	made := "made"
+	if s.Seconds > 0 {
+		made += " in " + durationText(s.Seconds)
+	}
+	add(s.Done, made)
+	add(s.Failed, "failed")
+	add(s.Skipped, "skipped")
+	add(s.Interrupted, "interrupted")
+	return strings.Join(parts, ", ")
+}
+
+// buildWarnings gathers the warnings of the whole run, equal ones once, in the order in which they came up.
+func buildWarnings(rec *engine.Record, verdict gate.Verdict) []string {
+	var order []string
+	count := map[string]int{}
+	add := func(prefix, text string) {
+		text = redact.Text(strings.TrimSpace(text))
+		if text == "" {
+			return
+		}
+		if prefix != "" {
+			text = prefix + ": " + text
+		}
+		if count[text]++; count[text] == 1 {
+			order = append(order, text)
+		}
+	}
+	for _, w := range verdict.Warnings {
+		add("", w)
+	}
+	for _, w := range rec.Warnings {
+		add("", w)
+	}
+	for _, n := range rec.Nodes {
+		for _, w := range n.Warnings {
+			add(n.ID, w)
+		}
+	}
+	for _, b := range rec.Blocks {
+		blockWarnings(b, add)
+	}
+	for i, text := range order {
+		if n := count[text]; n > 1 {
+			order[i] = fmt.Sprintf("%s (%d times)", text, n)
+		}
+	}
+	return order
+}
+
+func blockWarnings(b engine.BlockRecord, add func(prefix, text string)) {
+	if !b.Complete {
+		text := "block was interrupted and does not count"
+		if b.Error != "" {
+			text = "block does not count: " + b.Error
+		}
+		add(fmt.Sprintf("block %d of %s", b.Number, orRun(b.Facet)), text)
+	}
+	if b.Serial {
+		add("", "the servers did not fit into memory together: they ran one at a time")
+	}
+	for _, w := range b.Warnings {
+		add("", w)
+	}
+	for _, m := range b.Measurements {
+		prefix := m.Step + " on " + m.Variant
+		for _, w := range m.Warnings {
+			add(prefix, w)
+		}
+		if m.Invalid != "" {
+			add(prefix, "not used: "+m.Invalid)
+		}
+		if m.Unsteady {
+			add(prefix, "not steady after its warm-up")
+		}
+	}
+}
+
+func orRun(facet string) string {
+	if facet == "" {
+		return "the run"
+	}
+	return facet
+}
