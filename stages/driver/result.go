@@ -1,0 +1,202 @@
+package driver
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"pgpipeline/pipeline/engine"
+)
+
+// Result is what a slice yields, all clients together.
+type Result struct {
+	Start time.Time // of the counted time
+	// Seconds is such that Ops/Seconds is the sum of the clients' rates. Each client counts from the end of its last event before the
+	// counted time to the end of its last event, so that no part of an event is cut off.
+	Seconds float64
+	// Ops is in the step's unit; Events is transactions that succeeded.
+	Ops, Events int64
+	Statements  int64 // that succeeded
+	Rows        int64 // returned to the clients
+	Effective   int64 // rows inserted, updated or deleted
+	// Errors and Retries by SQLSTATE, over the whole slice. Retries are expected (deadlock, serialization failure, duplicate key);
+	// an entry in Errors goes with Fatal.
+	Errors, Retries map[string]int64
+	ClientCPU       float64 // seconds of CPU of the client threads in the counted time
+	MaxSeconds      float64 // worst response time; in a closed loop the worst service time
+	// Operations by name; the unnamed operation is "".
+	Operations map[string]*OpResult
+	// Series has one entry per second of the counted time; a last second that is not full is left out unless it is the only one,
+	// in which case its rate is scaled.
+	Series []engine.Second
+	// Fatal is the first unexpected error: a *ServerError or a *ServerDeath. The session cannot be used any more.
+	Fatal error
+}
+
+// OpResult is the latency of one operation, in nanoseconds.
+type OpResult struct {
+	Count   int64                   // events
+	Service *hdrhistogram.Histogram // from the actual start to the end, retries included; nil when nothing was counted
+	// Response is from the intended start; nil in a closed loop. It holds Backlog too.
+	Response   *hdrhistogram.Histogram
+	MaxSeconds float64
+	// Backlog is the number of events that were due and had not begun when the time was over. They are in Response with the time they had
+	// waited by then, a lower bound.
+	Backlog int64
+}
+
+// merge adds up the clients' tallies.
+func merge(s *slice, clients []*Client) Result {
+	r := Result{Errors: map[string]int64{}, Retries: map[string]int64{}, Operations: map[string]*OpResult{},
+		Start: loaded.Add(time.Duration(s.from))}
+	var rate, seconds float64
+	for _, c := range clients {
+		t := &c.tally
+		r.Ops += t.ops
+		r.Events += t.events
+		r.Statements += t.statements
+		r.Rows += t.rows
+		r.Effective += t.effective
+		r.ClientCPU += t.cpu
+		addCounts(r.Errors, t.errors)
+		addCounts(r.Retries, t.retries)
+		own := float64(t.ended-t.started) / 1e9
+		seconds = max(seconds, own)
+		if own > 0 {
+			rate += float64(t.ops) / own
+		}
+		if r.Fatal == nil && c.broken != nil && c.broken != errStopped {
+			r.Fatal = c.broken
+		}
+	}
+	r.Seconds = seconds
+	if rate > 0 && !s.pass {
+		r.Seconds = float64(r.Ops) / rate
+	}
+	mergeOperations(&r, clients)
+	r.Series = mergeSeries(s, clients)
+	return r
+}
+
+func addCounts(to, from map[string]int64) {
+	for k, n := range from {
+		to[k] += n
+	}
+}
+
+// operationNames of a client's program.
+func operationNames(p Program) []string {
+	if len(p.Operations) == 0 {
+		return []string{""}
+	}
+	return p.Operations
+}
+
+func mergeOperations(r *Result, clients []*Client) {
+	service, response := map[string][]*histogram{}, map[string][]*histogram{}
+	for _, c := range clients {
+		for i, name := range operationNames(c.program) {
+			service[name] = append(service[name], c.tally.service[i])
+			if c.tally.response != nil {
+				response[name] = append(response[name], c.tally.response[i])
+			}
+			op := r.Operations[name]
+			if op == nil {
+				op = &OpResult{}
+				r.Operations[name] = op
+			}
+			worst := c.tally.service[i]
+			op.Count += worst.total
+			if c.tally.response != nil {
+				worst = c.tally.response[i]
+				op.Backlog += worst.total - c.tally.service[i].total
+			}
+			op.MaxSeconds = max(op.MaxSeconds, float64(worst.max)/1e9)
+		}
+	}
+	for name, op := range r.Operations {
+		op.Service = mergeHistograms(service[name])
+		op.Response = mergeHistograms(response[name])
+		r.MaxSeconds = max(r.MaxSeconds, op.MaxSeconds)
+	}
+}
+
+// mergeSeries turns the clients' bins into rates per second.
+func mergeSeries(s *slice, clients []*Client) []engine.Second {
+	if s.pass {
+		return nil
+	}
+	full := int((s.until - s.from) / 1e9)
+	scale := 1.0
+	if full == 0 {
+		full, scale = 1, 1e9/float64(max(1, s.until-s.from))
+	}
+	series := make([]engine.Second, full)
+	for i := range series {
+		series[i] = engine.Second{T: float64(i), Ops: map[string]float64{}, MaxSeconds: map[string]float64{}}
+	}
+	for _, c := range clients {
+		names := operationNames(c.program)
+		for i, b := range c.tally.bins {
+			if second := i / len(names); second < full {
+				name := names[i%len(names)]
+				series[second].Ops[name] += float64(b.ops) * scale
+				series[second].MaxSeconds[name] = max(series[second].MaxSeconds[name], float64(b.max)/1e9)
+			}
+		}
+	}
+	return series
+}
+
+// Add joins the results of several slices of the same step: counts add up, histograms merge, series follow each other.
+func (r *Result) Add(o Result) {
+	if r.Operations == nil {
+		r.Errors, r.Retries, r.Operations = map[string]int64{}, map[string]int64{}, map[string]*OpResult{}
+		r.Start = o.Start
+	}
+	shift := o.Start.Sub(r.Start).Seconds()
+	r.Seconds += o.Seconds
+	r.Ops += o.Ops
+	r.Events += o.Events
+	r.Statements += o.Statements
+	r.Rows += o.Rows
+	r.Effective += o.Effective
+	r.ClientCPU += o.ClientCPU
+	r.MaxSeconds = max(r.MaxSeconds, o.MaxSeconds)
+	addCounts(r.Errors, o.Errors)
+	addCounts(r.Retries, o.Retries)
+	if r.Fatal == nil {
+		r.Fatal = o.Fatal
+	}
+	for _, second := range o.Series {
+		second.T += shift
+		r.Series = append(r.Series, second)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Operations)) {
+		if r.Operations[name] == nil {
+			r.Operations[name] = &OpResult{}
+		}
+		r.Operations[name].add(o.Operations[name])
+	}
+}
+
+func (op *OpResult) add(o *OpResult) {
+	op.Count += o.Count
+	op.Backlog += o.Backlog
+	op.MaxSeconds = max(op.MaxSeconds, o.MaxSeconds)
+	op.Service = addHistogram(op.Service, o.Service)
+	op.Response = addHistogram(op.Response, o.Response)
+}
+
+func addHistogram(to, from *hdrhistogram.Histogram) *hdrhistogram.Histogram {
+	if to == nil || from == nil {
+		if from == nil {
+			return to
+		}
+		return hdrhistogram.Import(from.Export())
+	}
+	to.Merge(from)
+	return to
+}

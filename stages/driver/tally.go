@@ -1,0 +1,83 @@
+package driver
+
+// tally is what one client counts during one slice.
+type tally struct {
+	statements int64 // that succeeded
+	rows       int64 // returned
+	effective  int64 // changed
+	events     int64
+	ops        int64
+	backlog    int64            // events whose intended start came before the end, and which were never begun
+	errors     map[string]int64 // by SQLSTATE
+	retries    map[string]int64
+
+	service  []*histogram // by operation
+	response []*histogram // by operation; nil in a closed loop
+	bins     []bin        // second*operations + operation
+
+	started, ended int64 // of the counted time
+	cpu            float64
+}
+
+// bin is one second of one operation.
+type bin struct {
+	ops int64
+	max int64 // ns, worst response time
+}
+
+func newTally(operations int, open bool) tally {
+	t := tally{errors: map[string]int64{}, retries: map[string]int64{}}
+	for range operations {
+		t.service = append(t.service, newHistogram())
+		if open {
+			t.response = append(t.response, newHistogram())
+		}
+	}
+	return t
+}
+
+// reset empties the tally and makes room for a slice of so many seconds.
+func (t *tally) reset(seconds int) {
+	size := (seconds + 1) * len(t.service)
+	bins := t.bins
+	if cap(bins) < size {
+		bins = make([]bin, size)
+	}
+	bins = bins[:size]
+	clear(bins)
+	clear(t.errors)
+	clear(t.retries)
+	for _, h := range t.service {
+		h.reset()
+	}
+	for _, h := range t.response {
+		h.reset()
+	}
+	*t = tally{errors: t.errors, retries: t.retries, service: t.service, response: t.response, bins: bins}
+}
+
+// begin starts the counted time at t: what was counted before is forgotten, errors are not.
+func (t *tally) begin(at int64) {
+	t.statements, t.rows, t.effective = 0, 0, 0
+	t.started, t.ended = at, at
+	t.cpu = threadCPU()
+}
+
+// event is one event that succeeded: when it was to start, when it did, and when it ended.
+type event struct{ intended, began, ended int64 }
+
+// add counts an event of an operation that did so many ops. from is the start of the first bin.
+func (t *tally) add(op int, e event, ops, from int64) {
+	t.events++
+	t.ops += ops
+	t.service[op].record(e.ended - e.began)
+	worst := e.ended - e.began
+	if t.response != nil {
+		worst = e.ended - e.intended
+		t.response[op].record(worst)
+	}
+	second := min(int((e.ended-from)/1e9), len(t.bins)/len(t.service)-1)
+	b := &t.bins[second*len(t.service)+op]
+	b.ops += ops
+	b.max = max(b.max, worst)
+}
