@@ -106,7 +106,7 @@ type command struct {
 	dir  string
 	name string
 	args []string
-	// each is called with every line that the command prints; may be nil.
+	// each is called with every line that the command prints; it may be nil.
 	each func(line string)
 }
 
@@ -121,10 +121,7 @@ func (j *job) run(ctx context.Context, c command) error {
 	}
 	fmt.Fprintf(j.Log, "$ cd %s\n$ %s\n", quote(c.dir), line)
 	tail := proc.NewTail(keptLines, j.Log)
-	var out io.Writer = tail
-	if c.each != nil {
-		out = &lineWriter{next: tail, each: c.each}
-	}
+	out := &lineWriter{next: tail, each: c.each} // not the Tail itself: the error would repeat its lines
 	err := proc.Run(ctx, proc.Cmd{Path: c.name, Args: c.args, Dir: c.dir, Env: j.env, As: j.As, Stdout: out, Stderr: out})
 	if err == nil {
 		return nil

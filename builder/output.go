@@ -87,7 +87,7 @@ func condense(lines []string) []string {
 	return append(out, lines[len(lines)-shownLines+first+1:]...)
 }
 
-// lineWriter passes everything on and calls each with every complete line.
+// lineWriter passes everything on and calls each, unless it is nil, with every complete line.
 type lineWriter struct {
 	next io.Writer
 	each func(line string)
@@ -96,7 +96,7 @@ type lineWriter struct {
 
 func (w *lineWriter) Write(p []byte) (int, error) {
 	rest := p
-	for {
+	for w.each != nil {
 		line, after, ended := bytes.Cut(rest, []byte{'\n'})
 		if !ended {
 			w.part = append(w.part, line[:min(len(line), max(0, 4096-len(w.part)))]...)

@@ -45,11 +45,8 @@ func (e *MissingError) Error() string {
 		}
 		fmt.Fprintf(&b, " %s (%s)", m.Name, m.For)
 	}
-	return b.String() + "\n" + e.Hint()
+	return b.String() + "\ninstall it with: " + AptLine(e.Missing)
 }
-
-// Hint is the command that installs what is missing.
-func (e *MissingError) Hint() string { return "install it with: " + AptLine(e.Missing) }
 
 // AptLine returns the command that installs what is missing on Debian and its kin, "" for nothing.
 func AptLine(missing []Missing) string {

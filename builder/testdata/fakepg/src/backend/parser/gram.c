@@ -1,0 +1,1 @@
+int gram_answer(void) { return 2; }
