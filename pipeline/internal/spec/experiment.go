@@ -1,7 +1,11 @@
 package spec
 
 import (
+	"errors"
+	"strings"
 	"sync"
+
+	"pgpipeline/pipeline/internal/lang"
 )
 
 // Experiment is an experiment file with everything that it includes. Nothing changes it once it is loaded.
@@ -108,13 +112,42 @@ func (e *Experiment) ErrorAt(at Pos, msg, hint string) *Error {
 	return e.sources[at.File].errorAt(at, hint, msg)
 }
 
+// Locate turns an error about an assertion into one that shows the line. The error says where its assertion begins by a method
+// Place, and where in it the mistake is by the *lang.Error that it wraps. Other errors stay as they are.
+func (e *Experiment) Locate(err error) error {
+	placed, ok := errors.AsType[interface {
+		error
+		Place() (file string, line, column int)
+	}](err)
+	if !ok {
+		return err
+	}
+	var at Pos
+	at.File, at.Line, at.Col = placed.Place()
+	msg, hint := err.Error(), ""
+	if in, ok := errors.AsType[*lang.Error](err); ok {
+		msg, hint = in.Msg, in.Hint
+		for i := range e.Asserts {
+			if a := &e.Asserts[i]; a.Pos == at {
+				at = a.At(in.Offset)
+			}
+		}
+	}
+	return Errors{e.ErrorAt(at, msg, hint)}
+}
+
+// At is the place of a character of the expression, by its byte offset in Expr.
+func (a *AssertDecl) At(offset int) Pos {
+	lead := strings.Index(a.Value.Text, a.Expr)
+	return a.Value.At(max(lead, 0) + offset)
+}
+
 // KindInfo is what this package has to know of a kind of stage.
 type KindInfo struct {
 	Name      string
 	Doc       string
 	Catalogue string            // top-level key with named fragments for this kind, or ""
 	Fragments map[string]string // fragments that exist without any file: name -> YAML
-	Params    any               // pointer to the parameter struct; only Schema needs it
 }
 
 // Options is what loading depends on besides the file.

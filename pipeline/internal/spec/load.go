@@ -81,6 +81,9 @@ func readRegular(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxBytes+1))
 }
 
+// IsNotExist reports whether Load failed because there is no such experiment.
+func IsNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
 // cause strips the path that our own message already has.
 func cause(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
