@@ -203,3 +203,13 @@ func HasLibrary(option string, env map[string]string) bool {
 	}
 	return true
 }
+
+// LibraryHint is the command that installs the library behind an option, "" for an unknown one.
+func LibraryHint(option string) string {
+	for _, l := range libraries {
+		if l.option == option {
+			return AptLine([]Missing{{Name: option, Package: l.apt}})
+		}
+	}
+	return ""
+}
