@@ -65,7 +65,7 @@ func buildAssertions(rec *engine.Record, verdict gate.Verdict) []Assertion {
 func blockMinutes(blocks []engine.BlockRecord, f engine.Facet) float64 {
 	var own []engine.BlockRecord
 	for _, b := range blocks {
-		if b.Facet == f.Name && b.Stage == f.Stage {
+		if b.Facet == f.Name && b.Stage == f.Stage && b.Series == f.Series {
 			own = append(own, b)
 		}
 	}

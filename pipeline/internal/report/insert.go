@@ -59,7 +59,7 @@ func insertSummary(f Facet) *InsertSummary {
 			rows = append(rows, r)
 		}
 	}
-	if len(rows) == 0 {
+	if len(rows) == 0 || len(f.Variants) == 0 {
 		return nil
 	}
 	s := &InsertSummary{}

@@ -2,7 +2,9 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
+	"reflect"
 	"time"
 
 	"pgpipeline/pipeline/engine"
@@ -67,48 +69,69 @@ func writeJSON(v *View, _ Input, w io.Writer) error {
 	out := jsonReport{Version: JSONVersion, Tool: rec.Tool, Run: rec.ID, Status: rec.Status, Started: rec.Started, Ended: rec.Ended,
 		Headline: v.Headline, Host: rec.Host, Verdict: v.Verdict, Warnings: v.Warnings,
 		Experiment: jsonExperiment{Name: v.Name, Doc: rec.Experiment.Doc, Path: rec.Experiment.Path, SHA256: rec.Experiment.SHA256}}
-	for _, s := range rec.Experiment.Set {
-		out.Experiment.Set = append(out.Experiment.Set, redact.Text(s))
-	}
+	out.Experiment.Set = rec.Experiment.Set
 	for _, n := range rec.Nodes {
-		out.Stages = append(out.Stages, jsonNode{ID: n.ID, Kind: n.Kind, Key: n.Key, Status: n.Status, Reason: redact.Text(n.Reason),
-			Error: redact.Text(n.Error), Seconds: n.Seconds, Facts: redactMap(n.Facts)})
+		out.Stages = append(out.Stages, jsonNode{ID: n.ID, Kind: n.Kind, Key: n.Key, Status: n.Status, Reason: n.Reason,
+			Error: n.Error, Seconds: n.Seconds, Facts: n.Facts})
 	}
-	for _, f := range rec.Facets {
-		out.Facets = append(out.Facets, redactFacet(f))
-	}
+	out.Facets = rec.Facets
 	for _, b := range rec.Blocks {
 		out.Blocks = append(out.Blocks, jsonBlock{Run: b.Run, Facet: b.Facet, Stage: b.Stage, Number: b.Number, Started: b.Started, Ended: b.Ended,
-			Complete: b.Complete, Error: redact.Text(b.Error)})
+			Complete: b.Complete, Error: b.Error})
+	}
+	clean, err := withoutSecrets(out)
+	if err != nil {
+		return err
 	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(out)
+	return enc.Encode(clean)
 }
 
-func redactMap(m map[string]string) map[string]string {
-	if m == nil {
-		return nil
+// withoutSecrets returns a deep copy whose every string passed redact: the original still belongs to the record.
+func withoutSecrets(in jsonReport) (jsonReport, error) {
+	var out jsonReport
+	text, err := json.Marshal(in)
+	if err != nil {
+		return out, fmt.Errorf("json: %w", err)
 	}
-	out := make(map[string]string, len(m))
-	for k, v := range m {
-		out[k] = redact.Value(k, v)
+	if err := json.Unmarshal(text, &out); err != nil {
+		return out, fmt.Errorf("json: %w", err)
 	}
-	return out
+	redactAll(reflect.ValueOf(&out).Elem())
+	return out, nil
 }
 
-// redactFacet returns a copy whose facts hold no secrets.
-func redactFacet(f engine.Facet) engine.Facet {
-	variants := make([]engine.VariantInfo, len(f.Variants))
-	for i, v := range f.Variants {
-		facts := make(map[string]map[string]string, len(v.Facts))
-		for kind, m := range v.Facts {
-			facts[kind] = redactMap(m)
+// redactAll goes through structs, slices and maps and redacts strings in place; a map's key names its value.
+func redactAll(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(redact.Text(v.String()))
+	case reflect.Pointer:
+		if !v.IsNil() {
+			redactAll(v.Elem())
 		}
-		v.Facts = facts
-		variants[i] = v
+	case reflect.Slice:
+		for i := range v.Len() {
+			redactAll(v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				redactAll(v.Field(i))
+			}
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			value := reflect.New(v.Type().Elem()).Elem()
+			value.Set(v.MapIndex(key))
+			if value.Kind() == reflect.String {
+				value.SetString(redact.Value(key.String(), value.String()))
+			} else {
+				redactAll(value)
+			}
+			v.SetMapIndex(key, value)
+		}
 	}
-	f.Variants = variants
-	return f
 }

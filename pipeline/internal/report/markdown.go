@@ -209,7 +209,7 @@ func mdRelative(f Facet) string {
 	for _, g := range f.Groups {
 		add("**"+md(g.Name)+"**", "", g.Cells)
 		for _, r := range g.Rows {
-			add(md(r.Name), rateText(r.Cells[0].QPS.Point), r.Cells)
+			add(md(r.Name), rateText(r.Base().QPS.Point), r.Cells)
 		}
 	}
 	for _, g := range f.Extra {

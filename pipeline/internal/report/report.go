@@ -39,6 +39,9 @@ var formats = []format{
 	{"markdown", "a comment for a merge request, below 60 kB", writeMarkdown},
 	{"json", "estimates and verdicts, versioned", writeJSON},
 	{"csv", "one line per step, variant and metric", writeCSV},
+	{"junit", "JUnit XML, one test case per assertion", writeJUnit},
+	{"bench", "Go benchmark format: benchstat -col /variant", writeBench},
+	{"github", "annotations at the assertions' lines", writeGitHub},
 }
 
 // Formats lists the names that Render takes, and a line about each.

@@ -216,8 +216,8 @@ func (s *synth) measure(step engine.StepInfo, variant string, rate float64, orde
 func (s *synth) operation(rate, clients float64) engine.Operation {
 	h := hdrhistogram.New(1, 60e9, 2)
 	mean := clients / rate * 1e9
-	for range 300 {
-		_ = h.RecordValues(int64(mean*math.Exp(0.4*s.rng.NormFloat64())), int64(rate*float64(s.seconds)/300)+1)
+	for range 100 {
+		_ = h.RecordValues(int64(mean*math.Exp(0.4*s.rng.NormFloat64())), int64(rate*float64(s.seconds)/100)+1)
 	}
 	_ = h.RecordValue(int64(mean * 60))
 	text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)

@@ -140,10 +140,8 @@ func relativeGrid(f Facet, candidates []Variant, cells cellStyle) *grid {
 
 func rowCells(r Row, candidates []Variant, cells cellStyle) []cell {
 	base := cell{text: "-", style: styleDim, right: true}
-	for _, c := range r.Cells {
-		if c.Variant.Base && c.QPS.Point > 0 {
-			base = cell{text: rateText(c.QPS.Point), right: true}
-		}
+	if qps := r.Base().QPS.Point; qps > 0 {
+		base = cell{text: rateText(qps), right: true}
 	}
 	line := []cell{{text: "  " + clean(r.Name)}, base}
 	for _, v := range candidates {

@@ -86,7 +86,8 @@ func TestText(t *testing.T) {
 
 func TestGolden(t *testing.T) {
 	in := example()
-	for name, file := range map[string]string{"markdown": "report.md", "json": "report.json", "csv": "report.csv"} {
+	for name, file := range map[string]string{"markdown": "report.md", "json": "report.json", "csv": "report.csv",
+		"junit": "report.junit.xml", "bench": "report.bench", "github": "report.github"} {
 		golden(t, file, render(t, name, in))
 	}
 }

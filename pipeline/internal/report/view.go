@@ -59,6 +59,16 @@ type Row struct {
 	Cells []Cell
 }
 
+// Base is the row's cell of the base variant, an empty one when there is none.
+func (r Row) Base() Cell {
+	for _, c := range r.Cells {
+		if c.Variant.Base {
+			return c
+		}
+	}
+	return Cell{}
+}
+
 // Cell is one step (or group) on one variant.
 type Cell struct {
 	Variant Variant
@@ -158,7 +168,7 @@ func buildFacet(info engine.Facet, rec *engine.Record, verdict gate.Verdict, est
 	f.Extra = f.extraGroups(verdict.Groups, index)
 	f.Summary = f.summaries()
 	for _, b := range rec.Blocks {
-		if b.Facet == info.Name && b.Stage == info.Stage {
+		if b.Facet == info.Name && b.Stage == info.Stage && b.Series == info.Series {
 			f.Blocks = append(f.Blocks, b)
 		}
 	}
