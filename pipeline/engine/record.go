@@ -15,10 +15,11 @@ type Record struct {
 	Started    time.Time      `json:"started"`
 	Ended      time.Time      `json:"ended,omitzero"`
 	// Status: "running", "done", "interrupted", "failed".
-	Status   string            `json:"status"`
-	Error    string            `json:"error,omitempty"`
-	Nodes    []NodeRecord      `json:"nodes"`
-	Facets   []Facet           `json:"facets"`
+	Status string       `json:"status"`
+	Error  string       `json:"error,omitempty"`
+	Nodes  []NodeRecord `json:"nodes"`
+	Facets []Facet      `json:"facets"`
+	// Blocks is the evidence of every facet: this run's blocks and those of earlier runs that measured the same thing.
 	Blocks   []BlockRecord     `json:"blocks"`
 	Warnings []string          `json:"warnings,omitempty"`
 	Vars     map[string]string `json:"vars,omitempty"`
@@ -74,8 +75,12 @@ type Facet struct {
 	// EvidenceKey names what was measured: builds, configs, load, steps, placement and machine. Blocks of other runs with
 	// the same key are the same experiment and are pooled.
 	EvidenceKey string `json:"evidence_key"`
-	MinBlocks   int    `json:"min_blocks"`
-	MaxBlocks   int    `json:"max_blocks"`
+	Recipe      string `json:"recipe"` // the evidence key's readable pre-image
+	// Series is the one that counts: "" or the id of the run that opened it with --fresh run. Blocks of other series are
+	// shown beside it and never judged.
+	Series    string `json:"series,omitempty"`
+	MinBlocks int    `json:"min_blocks"`
+	MaxBlocks int    `json:"max_blocks"`
 }
 
 // VariantInfo describes a variant for reports.

@@ -62,8 +62,9 @@ type Checker interface{ Check(host HostFacts) error }
 // Pinner is a stage with moving references (a branch, a version range). Pin fills the stage's own fields with what the
 // reference is now, or with locked when it has it. Only the pinned reference, never the moving one, is in the key.
 type Pinner interface {
-	// Pin returns what belongs in the lock file. locked is nil when the lock file has no entry for this address.
-	Pin(ctx context.Context, locked *Pin) (*Pin, error)
+	// Pin returns what belongs in the lock file, or nil when nothing moves. locked is nil when the lock file has no entry for
+	// this address. base is the directory of the experiment file, for relative paths.
+	Pin(ctx context.Context, base string, locked *Pin) (*Pin, error)
 	// Address is the entry's name in the lock file.
 	Address() string
 }
@@ -86,9 +87,9 @@ type Fingerprinter interface {
 // Measurer is a stage of scope Measured: it says at plan time what it will measure.
 type Measurer interface {
 	Stage
-	Steps() ([]StepInfo, error)
-	// Budget says how many blocks are wanted at least and allowed at most.
-	Budget() Budget
+	Measures() ([]StepInfo, error)
+	// Limits says how many blocks are wanted at least and allowed at most.
+	Limits() Budget
 }
 
 // Budget limits the measuring of one facet.
@@ -141,8 +142,10 @@ type Env struct {
 	Dir      string // to be filled; becomes a read-only entry when Run returns nil (Pure and Host stages)
 	Scratch  string // private, on the same file system as Dir, removed afterwards
 	Inputs   map[string]Input
-	Variants []Variant // Measured stages: the facet's variants, base first
-	Block    Block     // Measured stages
+	Variants []Variant     // Measured stages: the facet's variants, base first
+	Block    Block         // Measured stages
+	Facets   []Facet       // Derived stages: what was measured
+	Blocks   []BlockRecord // Derived stages: the evidence of all facets
 	Host     HostFacts
 	Log      io.Writer // the node's log; kept
 	// Progress reports how far the node is; any goroutine may call it. Total 0 means unknown.

@@ -1,0 +1,49 @@
+# `make demo` and `make test` set up what they need on a Debian machine with Go and network.
+GO       ?= go
+PIPELINE := bin/pipeline
+SOURCES  := $(shell find pipeline stages builder templates -name '*.go' -o -name '*.tmpl' -o -name '*.yaml' -o -name '*.yml' 2>/dev/null)
+
+.PHONY: demo test build vet fuzz bench bench-driver selfcheck schema install-demo install-test clean
+
+build: $(PIPELINE)
+
+$(PIPELINE): go.mod go.sum $(SOURCES)
+	$(GO) build -o $@ ./pipeline
+
+# The main job, end to end: fetch a source, build it, apply two configs, load once, measure, compare, judge.
+demo: install-demo $(PIPELINE)
+	$(PIPELINE) run experiments/quickstart.yaml
+
+# Everything that CI checks. Ends with Go's own summary.
+test: install-test vet fuzz
+	$(GO) test -race -timeout 50m ./...
+
+vet:
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+# A few seconds for each fuzz target; `go test -fuzz NAME PACKAGE` runs one for longer.
+fuzz:
+	.ci/fuzz 5s
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchtime 1s ./pipeline/... ./stages/... ./builder/...
+
+# Our client, sysbench and pgbench in turn on one server: QPS and client CPU per query.
+bench-driver: install-test
+	$(GO) run ./stages/driver/benchdriver
+
+selfcheck: $(PIPELINE)
+	$(GO) run ./pipeline/gate/selfcheck/cmd
+
+schema: $(PIPELINE)
+	$(PIPELINE) schema > experiments/experiment.schema.json
+
+install-demo:
+	@.ci/install demo
+
+install-test:
+	@.ci/install test
+
+clean:
+	rm -rf bin

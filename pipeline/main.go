@@ -1,0 +1,35 @@
+// Command pipeline runs declarative benchmark experiments for PostgreSQL: it fetches, builds, configures, loads, measures and
+// compares servers as one YAML file describes, skips what it has already made, and judges the result.
+//
+// Start reading at pipeline/engine/doc.go: it tells the flow in numbered steps. Here, main.go turns an error into an exit
+// code and one cmd_<verb>.go per verb is a thin layer of flags over one call.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() {
+	os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// Main runs one command line and returns its exit code. Data goes to stdout, everything else to stderr.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := interruptible(context.Background(), stderr)
+	defer stop()
+	app := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := app.rootCommand()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	code := exitCode(ctx, err)
+	if text := errorText(err); text != "" {
+		fmt.Fprintln(stderr, text)
+	}
+	return code
+}
