@@ -18,8 +18,8 @@ import (
 	"pgpipeline/pipeline/proc"
 )
 
-// buildKind turns what fetch brought into an install tree.
-var buildKind = engine.Kind{
+// Build is the kind that turns what fetch brought into an install tree.
+var Build = engine.Kind{
 	Name: "build",
 	Doc: `Build the fetched source, or take over fetched binaries
 
@@ -39,13 +39,13 @@ configure:
 		"prebuilt": "recipe: prebuilt\n",
 	},
 	New: func() engine.Stage {
-		return &Build{Recipe: builder.Autotools, Contrib: []string{"pgstattuple", "pg_prewarm"}}
+		return &BuildStage{Recipe: builder.Autotools, Contrib: []string{"pgstattuple", "pg_prewarm"}}
 	},
 	Heavy: true,
 }
 
-// Build is the parameters of a build stage.
-type Build struct {
+// BuildStage is the parameters of a build stage.
+type BuildStage struct {
 	Recipe    Recipe                 `yaml:"recipe" doc:"how to build: autotools (11 and later), meson (16 and later), or prebuilt for a tree of binaries"`
 	CFLAGS    string                 `yaml:"cflags" doc:"compiler flags in place of the default -O2; warnings and -g (enable-debug) come on top"`
 	LDFLAGS   string                 `yaml:"ldflags" doc:"linker flags"`
@@ -74,13 +74,13 @@ type BuildOption struct {
 }
 
 // SetBase says where relative file names start.
-func (b *Build) SetBase(dir string) { b.base = dir }
+func (b *BuildStage) SetBase(dir string) { b.base = dir }
 
 // optionName is the form of an option; meson's own options begin with D.
 var optionName = regexp.MustCompile(`^(D[a-z][a-z0-9_]*|(with|without|enable|disable)-[a-z0-9][a-z0-9-]*)$`)
 
 // Check refuses parameters that no build could take.
-func (b *Build) Check(engine.HostFacts) error {
+func (b *BuildStage) Check(engine.HostFacts) error {
 	if b.Jobs < 0 {
 		return &engine.FieldError{Field: "jobs", Err: fmt.Errorf("jobs is %d", b.Jobs), Hint: "leave it out for one job per CPU"}
 	}
@@ -104,7 +104,7 @@ func (b *Build) Check(engine.HostFacts) error {
 }
 
 // checkPrebuilt refuses what binaries that exist already cannot have.
-func (b *Build) checkPrebuilt() error {
+func (b *BuildStage) checkPrebuilt() error {
 	if builder.Compiles(string(b.Recipe)) {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (b *Build) checkPrebuilt() error {
 }
 
 // Fingerprint is what the machine contributes: the toolchain, the environment of children, and the content of patch files.
-func (b *Build) Fingerprint(ctx context.Context, host engine.HostFacts) ([]string, error) {
+func (b *BuildStage) Fingerprint(ctx context.Context, host engine.HostFacts) ([]string, error) {
 	if !builder.Compiles(string(b.Recipe)) {
 		return nil, nil
 	}
@@ -145,7 +145,7 @@ func (b *Build) Fingerprint(ctx context.Context, host engine.HostFacts) ([]strin
 }
 
 // Run builds.
-func (b *Build) Run(ctx context.Context, env *engine.Env) error {
+func (b *BuildStage) Run(ctx context.Context, env *engine.Env) error {
 	as, err := proc.Unprivileged()
 	if err != nil {
 		return err
@@ -197,7 +197,7 @@ func (o BuildOption) text(name string) (string, bool) {
 
 // options are those for one version, in the order of their names. An optional one whose library is not there is left out, and
 // that is said.
-func (b *Build) options(version engine.Version, warn func(format string, args ...any)) []string {
+func (b *BuildStage) options(version engine.Version, warn func(format string, args ...any)) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(b.Configure)) {
 		o := b.Configure[name]
@@ -216,7 +216,7 @@ func (b *Build) options(version engine.Version, warn func(format string, args ..
 }
 
 // allOptions are those that some version gets.
-func (b *Build) allOptions() []string {
+func (b *BuildStage) allOptions() []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(b.Configure)) {
 		if text, given := b.Configure[name].text(name); given {
@@ -230,7 +230,7 @@ func (b *Build) allOptions() []string {
 const maxPatchBytes = 16 << 20
 
 // patchTexts returns the patches: what has a line end is the text itself, all else a file name.
-func (b *Build) patchTexts() ([]string, error) {
+func (b *BuildStage) patchTexts() ([]string, error) {
 	var texts []string
 	for _, p := range b.Patches {
 		if strings.Contains(p, "\n") {
