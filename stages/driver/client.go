@@ -119,6 +119,10 @@ func (c *Client) finish() error {
 // failure turns an ErrorResponse into the error that the loop acts on.
 func (c *Client) failure() error {
 	problem := c.conn.parser.problem
+	if problem.Severity == "FATAL" || problem.Severity == "PANIC" {
+		c.broken = c.death(errHungUp)
+		return c.broken
+	}
 	if retryable(problem.Code) {
 		c.tally.retries[problem.Code]++
 		return errRetry

@@ -128,11 +128,10 @@ func (c *conn) close() error {
 // them, with Execute and Sync.
 type template struct {
 	prefix, suffix []byte
-	params         int
 }
 
 func newTemplate(name string, s Statement) template {
-	t := template{params: len(s.Params)}
+	var t template
 	p := []byte{'B', 0, 0, 0, 0, 0} // length to be filled in; unnamed portal
 	p = append(append(p, name...), 0)
 	format := uint16(1)

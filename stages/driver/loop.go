@@ -55,6 +55,9 @@ func (c *Client) run(s *slice) {
 		if !counting && e.began >= s.from {
 			counting = true
 			c.tally.begin(e.began)
+			if p.interval > 0 {
+				c.tally.started = s.from
+			}
 		}
 		before := c.tally.statements
 		if err := c.attempt(body, s); err != nil {
@@ -62,7 +65,7 @@ func (c *Client) run(s *slice) {
 			break
 		}
 		e.ended = now()
-		if counting && e.intended >= s.from {
+		if counting {
 			ops := perEvent
 			if ops == 0 {
 				ops = c.tally.statements - before
@@ -70,6 +73,10 @@ func (c *Client) run(s *slice) {
 			c.tally.add(c.op, e, ops, s.from)
 		}
 		p.last = e
+	}
+	if !counting && p.interval > 0 {
+		c.tally.begin(s.from) // nothing was due, or what was due still waits
+		counting = true
 	}
 	if counting {
 		c.finishCounting(s, &p)
@@ -90,10 +97,7 @@ func (c *Client) finishCounting(s *slice, p *pace) {
 // loop is there to show. They enter with the time they have waited so far, which is less than their response time.
 func (c *Client) countBacklog(s *slice, p *pace) {
 	for at := p.intended; at < s.until; at += p.interval {
-		if at >= s.from {
-			c.tally.backlog++
-			c.tally.response[c.op].record(c.tally.ended - at)
-		}
+		c.tally.response[c.op].record(c.tally.ended - at)
 	}
 }
 

@@ -19,8 +19,11 @@ type parser struct {
 	partial []byte // the beginning of a message that is wanted and cut
 }
 
-// maxMessage limits the messages whose body is kept (command tags, errors): one that claims more is not PostgreSQL.
-const maxMessage = 1 << 20
+// Limits of a message: of a row, and of the messages whose body is kept (command tags, errors). One that claims more is not PostgreSQL.
+const (
+	maxRow     = 1<<30 + 5
+	maxMessage = 1 << 20
+)
 
 var errProtocol = errors.New("response does not follow the PostgreSQL protocol")
 
@@ -42,20 +45,20 @@ func (p *parser) feed(b []byte) (done bool, err error) {
 		}
 	}
 	for len(b) >= 5 {
-		size := int(binary.BigEndian.Uint32(b[1:])) + 1
-		if size < 5 || size > 1<<30+1 {
-			return false, fmt.Errorf("%w: a message of type %q has length %d", errProtocol, b[0], size-1)
+		if n := wholeRows(&b); n > 0 {
+			p.rows += n
+			continue
 		}
-		if b[0] == 'D' {
-			p.rows++
-			if size > len(b) {
+		size, err := messageSize(b)
+		if err != nil {
+			return false, err
+		}
+		if size > len(b) {
+			if b[0] == 'D' {
+				p.rows++
 				p.skip = size - len(b)
 				return done, nil
 			}
-			b = b[size:]
-			continue
-		}
-		if size > len(b) {
 			break
 		}
 		ready, err := p.message(b[0], b[5:size])
@@ -69,6 +72,33 @@ func (p *parser) feed(b []byte) (done bool, err error) {
 	return done, nil
 }
 
+// wholeRows moves past the rows that b begins with and returns their number. It is the loop that large results spend their time in.
+func wholeRows(b *[]byte) (n int64) {
+	rest := *b
+	for len(rest) >= 5 && rest[0] == 'D' {
+		size := int(binary.BigEndian.Uint32(rest[1:])) + 1
+		if size < 5 || size > len(rest) {
+			break
+		}
+		rest = rest[size:]
+		n++
+	}
+	*b = rest
+	return n
+}
+
+// messageSize is the size of a message, its type included, from its first five bytes.
+func messageSize(head []byte) (int, error) {
+	size, limit := int(binary.BigEndian.Uint32(head[1:]))+1, maxMessage
+	if head[0] == 'D' {
+		limit = maxRow
+	}
+	if size < 5 || size > limit {
+		return 0, fmt.Errorf("%w: a message of type %q has length %d", errProtocol, head[0], size-1)
+	}
+	return size, nil
+}
+
 // complete adds bytes to the message that was cut, and handles it when it is whole. It returns the bytes that follow it.
 func (p *parser) complete(b []byte) (rest []byte, done bool, err error) {
 	for len(p.partial) < 5 {
@@ -78,16 +108,16 @@ func (p *parser) complete(b []byte) (rest []byte, done bool, err error) {
 		p.partial = append(p.partial, b[0])
 		b = b[1:]
 	}
-	size := int(binary.BigEndian.Uint32(p.partial[1:])) + 1
-	if p.partial[0] == 'D' && size >= 5 {
+	size, err := messageSize(p.partial)
+	if err != nil {
+		return nil, false, err
+	}
+	if p.partial[0] == 'D' {
 		p.rows++
 		p.partial = p.partial[:0]
 		n := min(size-5, len(b))
 		p.skip = size - 5 - n
 		return b[n:], false, nil
-	}
-	if size < 5 || size > maxMessage {
-		return nil, false, fmt.Errorf("%w: a message of type %q has length %d", errProtocol, p.partial[0], size-1)
 	}
 	n := min(size-len(p.partial), len(b))
 	p.partial = append(p.partial, b[:n]...)

@@ -1,6 +1,9 @@
 package driver
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // Rand is a small fast generator (SplitMix64, Steele, Lea and Flood 2014). It is not safe for concurrent use: every client has its own.
 // Its whole state is one word, so a generator for one row of a table costs nothing to make.
@@ -42,28 +45,31 @@ func (r *Rand) Between(low, high int64) int64 { return low + r.Below(high-low+1)
 // Float returns a uniform number in [0, 1).
 func (r *Rand) Float() float64 { return float64(r.Uint64()>>11) / (1 << 53) }
 
-// Digits fills dst with random decimal digits.
+// Digits fills dst with random decimal digits, eight from each half of a draw (with a bias below 10^8/2^32 for each group of eight).
 func (r *Rand) Digits(dst []byte) {
-	for len(dst) > 0 {
-		// 16 digits are taken from one draw, two at a time: 100 divides the range of 32 bits with a bias below 1e-7.
+	for len(dst) >= 16 {
 		x := r.Uint64()
-		for i := 0; i < 2 && len(dst) > 0; i++ {
-			f := x >> (32 * i) & 0xffffffff
-			for j := 0; j < 4 && len(dst) > 0; j++ {
-				f *= 100
-				pair := f >> 32
-				f &= 0xffffffff
-				dst = putPair(dst, pair)
-			}
-		}
+		binary.LittleEndian.PutUint64(dst, eightDigits(x&0xffffffff))
+		binary.LittleEndian.PutUint64(dst[8:], eightDigits(x>>32))
+		dst = dst[16:]
+	}
+	if len(dst) > 0 {
+		var last [16]byte
+		x := r.Uint64()
+		binary.LittleEndian.PutUint64(last[:], eightDigits(x&0xffffffff))
+		binary.LittleEndian.PutUint64(last[8:], eightDigits(x>>32))
+		copy(dst, last[:])
 	}
 }
 
-func putPair(dst []byte, pair uint64) []byte {
-	dst[0] = '0' + byte(pair/10)
-	if len(dst) == 1 {
-		return dst[1:]
-	}
-	dst[1] = '0' + byte(pair%10)
-	return dst[2:]
+// eightDigits turns 32 random bits into eight characters, the first in the lowest byte. It scales them to a number below 10^8 and
+// splits that number in halves three times, in all lanes of a word at once.
+func eightDigits(bits uint64) uint64 {
+	v := bits * 100_000_000 >> 32
+	quads := v/10_000 | v%10_000<<32 // two numbers below 10^4
+	// 10486/2^20 is 1/100, exact for numbers below 10^4; 103/2^10 is 1/10, exact below 100.
+	hundreds := quads * 10486 >> 20 & 0x7f_0000_007f
+	pairs := hundreds | (quads-hundreds*100)<<16 // four numbers below 100
+	tens := pairs * 103 >> 10 & 0x000f_000f_000f_000f
+	return tens | (pairs-tens*10)<<8 | 0x3030_3030_3030_3030
 }

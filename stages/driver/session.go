@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -146,7 +147,15 @@ func (s *Session) do(ctx context.Context, order *slice) (Result, error) {
 	if err := context.Cause(ctx); err != nil {
 		return r, err
 	}
+	if r.Fatal == nil && s.over() {
+		return r, errors.New("session was stopped before")
+	}
 	return r, r.Fatal
+}
+
+// over says that a client has lost its connection because the session was stopped.
+func (s *Session) over() bool {
+	return slices.ContainsFunc(s.clients, func(c *Client) bool { return c.broken != nil })
 }
 
 // Patience of a session that was told to stop: clients first get the chance to finish their event, then their sockets are

@@ -7,7 +7,6 @@ type tally struct {
 	effective  int64 // changed
 	events     int64
 	ops        int64
-	backlog    int64            // events whose intended start came before the end, and which were never begun
 	errors     map[string]int64 // by SQLSTATE
 	retries    map[string]int64
 
