@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -254,28 +253,28 @@ func TestCancelShutsDown(t *testing.T) {
 }
 
 func TestCrashOfABackendIsInTheLog(t *testing.T) {
-	s := pgtest.Server(t, pgtest.Install(t, "17.0"), "")
-	conn, err := pgx.Connect(t.Context(), s.ConnString("postgres"))
+	i := pgtest.Install(t, "17.0")
+	s, err := postgres.Start(t.Context(), postgres.Config{Install: i, DataDir: pgtest.DataDir(t, i)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(int(conn.PgConn().PID()), syscall.SIGSEGV); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.Exec(t.Context(), "SELECT 1"); err == nil {
-		t.Fatal("the backend survived")
-	}
-	// The postmaster writes before it recovers, and takes connections only after that.
-	for deadline := time.Now().Add(time.Minute); ; {
-		if conn, err := pgx.Connect(t.Context(), s.ConnString("postgres")); err == nil {
-			conn.Close(t.Context())
-			break
-		} else if time.Now().After(deadline) {
+	defer s.Stop(context.Background()) //nolint:errcheck // it may stop below
+	var conns [2]*pgx.Conn
+	for n := range conns {
+		if conns[n], err = pgx.Connect(t.Context(), s.ConnString("postgres")); err != nil {
 			t.Fatal(err)
 		}
 	}
+	if err := syscall.Kill(int(conns[0].PgConn().PID()), syscall.SIGSEGV); err != nil {
+		t.Fatal(err)
+	}
+	// The postmaster logs the crash, then ends the other backends.
+	if _, err := conns[1].WaitForNotification(t.Context()); err == nil {
+		t.Fatal("the other backend survived")
+	}
+	s.Kill() // and everything that was written has been read
 	if !strings.Contains(strings.Join(s.Severe(), "\n"), "was terminated by signal 11") {
-		t.Errorf("severe lines: %q", s.Severe())
+		t.Errorf("severe lines: %q, log: %q", s.Severe(), s.LogTail(20))
 	}
 }
 

@@ -129,10 +129,11 @@ func DataDir(t testing.TB, i postgres.Install) string {
 	return data
 }
 
-// makeTemplate keeps templates in the test cache, beside the servers, so that test binaries share them.
+// makeTemplate keeps templates in the test cache, beside the servers, so that test binaries share them. Small segments of
+// the log make copies cheaper.
 func makeTemplate(i postgres.Install) (string, error) {
 	name := "data-" + strings.NewReplacer("/", "_").Replace(strings.Trim(i.BinDir, "/")) + "-" + i.Version
 	return once(name, func(dir string) error {
-		return i.InitDB(context.Background(), dir, postgres.InitOptions{NoSync: true, Options: []string{"--data-checksums"}})
+		return i.InitDB(context.Background(), dir, postgres.InitOptions{NoSync: true, Options: []string{"--data-checksums", "--wal-segsize=1"}})
 	})
 }
