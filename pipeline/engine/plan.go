@@ -231,6 +231,9 @@ func (p *planner) decode(i int, c cell) (Stage, *spec.Value, error) {
 			return nil, nil, err
 		}
 	}
+	if s, ok := stage.(Based); ok {
+		s.SetBase(p.Base)
+	}
 	if s, ok := stage.(Checker); ok {
 		if err := s.Check(p.Host); err != nil {
 			return nil, nil, p.at(params, decl, err)

@@ -55,6 +55,9 @@ type Stage interface {
 	Run(ctx context.Context, env *Env) error
 }
 
+// Based is a stage with file names relative to the directory of the experiment file. SetBase is called before Check.
+type Based interface{ SetBase(dir string) }
+
 // Checker is a stage that can refuse its parameters before anything runs. Errors that name a parameter should be a
 // FieldError, so that the message can point at the line.
 type Checker interface{ Check(host HostFacts) error }
