@@ -69,8 +69,18 @@ func (p *plain) Event(e engine.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state.apply(e)
-	if e.Type == engine.NodeFinished && e.Status == "cached" {
+	switch {
+	case e.Type == engine.NodeFinished && e.Status == "cached":
 		p.holdCached(p.state.node(e.Node, e.Kind).kind)
+		return
+	case e.Type == engine.PlanReady:
+		defer p.flushCached(e.Time)
+		for _, n := range e.Nodes {
+			if n.Status == "cached" {
+				p.holdCached(n.Kind)
+			}
+		}
+		p.say(e.Time, "", p.text(e))
 		return
 	}
 	text := p.text(e)
@@ -92,21 +102,31 @@ func (p *plain) text(e engine.Event) string {
 	case engine.PlanReady:
 		return "plan: " + planText(e.Nodes)
 	case engine.NodeStarted:
-		return withReason("started", e.Reason) + expectedText(e.Expected)
+		return withReason("started", e.Reason) + expectedText("took", e.Expected)
 	case engine.NodeWaiting:
 		return "waits: " + clean(e.Message)
 	case engine.NodeFinished:
 		return finishedText(e)
 	case engine.BlockStarted:
-		return fmt.Sprintf("block %d of at most %d started: %s", e.Block, e.Blocks, plural(len(e.Steps), "step"))
+		return fmt.Sprintf("block %d of at most %d started: %s", e.Block, e.Blocks, plural(len(e.Steps), "step")) + expectedText("takes", e.Expected)
 	case engine.BlockFinished:
-		return withReason(fmt.Sprintf("block %d finished", e.Block), e.Message)
+		if e.Status == "decided" {
+			return withReason("no more blocks", e.Message)
+		}
+		return withReason(fmt.Sprintf("block %d %s", e.Block, orFinished(e.Status)), e.Message)
 	case engine.Warning:
 		return "warning: " + clean(e.Message)
 	case engine.RunFinished:
 		return withReason("run "+e.Status, e.Message)
 	}
 	return ""
+}
+
+func orFinished(status string) string {
+	if status == "" || status == "done" {
+		return "finished"
+	}
+	return status
 }
 
 func finishedText(e engine.Event) string {
@@ -127,11 +147,11 @@ func withReason(text, reason string) string {
 	return text
 }
 
-func expectedText(expected float64) string {
+func expectedText(verb string, expected float64) string {
 	if expected <= 0 {
 		return ""
 	}
-	return " (took about " + about(seconds(expected)) + " before)"
+	return " (" + verb + " about " + about(seconds(expected)) + ")"
 }
 
 // planText counts the plan's nodes by kind: "3 fetch, 3 build, 1 run".

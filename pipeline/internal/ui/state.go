@@ -33,21 +33,22 @@ type node struct {
 	seconds  float64
 	expected float64 // seconds, 0 unknown
 
-	progress   *engine.Progress
-	what       string    // of the progress
-	whatBegan  time.Time // when the progress's subject last changed
-	whatFrom   float64   // what was done by then
-	block      int
-	blocks     int
-	steps      []string // of the block
-	stepsDone  map[string]bool
-	step       string
-	rates      map[string]float64 // variant -> operations per second now
-	variants   []string           // in the order in which they were first measured
-	judge      string             // where the verdicts stand
-	blockBegan time.Time
-	blockTook  []float64 // seconds of the finished blocks
-	log        []string  // last lines
+	progress      *engine.Progress
+	what          string    // of the progress
+	whatBegan     time.Time // when the progress's subject last changed
+	whatFrom      float64   // what was done by then
+	block         int
+	blocks        int
+	steps         []string // of the block
+	stepsDone     map[string]bool
+	step          string
+	rates         map[string]float64 // variant -> operations per second now
+	variants      []string           // in the order in which they were first measured
+	judge         string             // where the verdicts stand
+	blockBegan    time.Time          // zero between blocks
+	blockExpected float64            // seconds
+	blockTook     []float64          // seconds of the finished blocks
+	log           []string           // last lines
 }
 
 const logLines = 12
@@ -69,7 +70,7 @@ func (s *state) apply(e engine.Event) {
 		s.warnings++
 		s.lastWarn = clean(e.Message)
 	case engine.RunFinished:
-		s.ended, s.status = e.Time, e.Status
+		s.finish(e)
 	default:
 		if e.Node != "" {
 			s.node(e.Node, e.Kind).apply(e)
@@ -77,11 +78,25 @@ func (s *state) apply(e engine.Event) {
 	}
 }
 
+// plan lists what the run is made of. What the plan knows to be cached or unneeded is over before it begins.
 func (s *state) plan(nodes []engine.NodeRecord) {
 	for _, n := range nodes {
 		known := s.node(n.ID, n.Kind)
-		if n.Status == "cached" {
-			known.status = "cached"
+		if n.Status == "cached" || n.Status == "unneeded" {
+			known.status = n.Status
+		}
+	}
+}
+
+// finish ends the run, and what was still running with it.
+func (s *state) finish(e engine.Event) {
+	s.ended, s.status = e.Time, e.Status
+	for _, n := range s.order {
+		if n.status == "running" || n.status == "waiting" {
+			n.seconds, n.status = n.elapsed(e.Time).Seconds(), "done"
+			if e.Status != "done" {
+				n.status = "interrupted"
+			}
 		}
 	}
 }
@@ -103,12 +118,9 @@ func (s *state) node(id, kind string) *node {
 }
 
 func (n *node) apply(e engine.Event) {
-	if e.Expected > 0 {
-		n.expected = e.Expected
-	}
 	switch e.Type {
 	case engine.NodeStarted:
-		n.status, n.began, n.reason = "running", e.Time, clean(e.Reason)
+		n.status, n.began, n.reason, n.expected = "running", e.Time, clean(e.Reason), e.Expected
 	case engine.NodeWaiting:
 		n.status, n.reason = "waiting", clean(e.Message)
 	case engine.NodeProgress:
@@ -121,18 +133,26 @@ func (n *node) apply(e engine.Event) {
 	case engine.BlockStarted:
 		n.startBlock(e)
 	case engine.BlockFinished:
-		n.judge = clean(e.Message)
-		if !n.blockBegan.IsZero() {
-			n.blockTook = append(n.blockTook, e.Time.Sub(n.blockBegan).Seconds())
-		}
-		n.blockBegan = time.Time{}
+		n.endBlock(e)
+	}
+}
+
+// endBlock keeps where the verdicts stand. The judge's last word, "decided", comes without a block of its own.
+func (n *node) endBlock(e engine.Event) {
+	n.judge = clean(e.Message)
+	if !n.blockBegan.IsZero() {
+		n.blockTook = append(n.blockTook, e.Time.Sub(n.blockBegan).Seconds())
+	}
+	n.blockBegan = time.Time{}
+	if e.Status == "decided" {
+		n.seconds, n.status, n.ended = n.elapsed(e.Time).Seconds(), "done", e.Time
 	}
 }
 
 func (n *node) startBlock(e engine.Event) {
 	n.block, n.blocks, n.steps = e.Block, e.Blocks, e.Steps
 	n.step, n.stepsDone, n.rates = "", map[string]bool{}, map[string]float64{}
-	n.blockBegan = e.Time
+	n.blockBegan, n.blockExpected, n.progress = e.Time, e.Expected, nil
 	if n.status != "running" {
 		n.status = "running"
 	}
@@ -141,7 +161,7 @@ func (n *node) startBlock(e engine.Event) {
 	}
 }
 
-// advance takes a progress report. What of a measuring node reads "STEP on VARIANT".
+// advance takes a progress report.
 func (n *node) advance(e engine.Event) {
 	p := e.Progress
 	if p == nil {
@@ -157,24 +177,33 @@ func (n *node) advance(e engine.Event) {
 		n.whatBegan, n.whatFrom = e.Time, p.Done
 	}
 	n.progress, n.what = p, clean(p.What)
-	step, variant, measuring := strings.Cut(n.what, " on ")
-	if !measuring {
+	if n.block > 0 {
+		n.measure(p)
+	}
+}
+
+// measure reads what a measuring node works on: "STEP on VARIANT", with "warm up " in front while the result is not counted.
+func (n *node) measure(p *engine.Progress) {
+	step, variant, ok := strings.Cut(strings.TrimPrefix(n.what, warmUp), " on ")
+	if !ok || len(n.steps) > 0 && !slices.Contains(n.steps, step) {
+		n.step = ""
 		return
 	}
 	if step != n.step {
-		if n.step != "" {
-			n.stepsDone[n.step] = true
-		}
 		n.step = step
+		n.stepsDone[step] = true
 		clear(n.rates)
 	}
 	if p.Rate > 0 {
 		if !slices.Contains(n.variants, variant) {
 			n.variants = append(n.variants, variant)
+			slices.Sort(n.variants)
 		}
 		n.rates[variant] = p.Rate
 	}
 }
+
+const warmUp = "warm up "
 
 func (n *node) finish(e engine.Event) {
 	n.status, n.ended, n.seconds = e.Status, e.Time, e.Seconds
@@ -208,6 +237,12 @@ func (n *node) elapsed(now time.Time) time.Duration {
 
 // fraction is how much of the node's work (or of the current block) is done, from 0 to 1; ok is false when it is unknown.
 func (n *node) fraction(now time.Time) (f float64, ok bool) {
+	if n.block > 0 {
+		if n.blockExpected > 0 && !n.blockBegan.IsZero() {
+			return min(now.Sub(n.blockBegan).Seconds()/n.blockExpected, 0.99), true
+		}
+		return 0, false
+	}
 	if p := n.progress; p != nil && p.Total > 0 {
 		return clamp(p.Done / p.Total), true
 	}
@@ -227,23 +262,33 @@ type forecast struct {
 // left is the forecast of the time until the node ends. What earlier runs took wins while it is plausible; then the
 // speed of the current progress speaks.
 func (n *node) left(now time.Time) forecast {
-	if n.over() {
+	switch elapsed := n.elapsed(now).Seconds(); {
+	case n.over():
 		return forecast{known: true}
-	}
-	elapsed := n.elapsed(now).Seconds()
-	if n.expected > elapsed {
+	case n.block > 0:
+		return n.blocksLeft(now)
+	case n.expected > elapsed:
 		return forecast{left: seconds(n.expected - elapsed), known: true}
 	}
 	rest, ok := n.restOfProgress(now)
-	if n.block == 0 || n.blocks == 0 || !ok {
-		return forecast{left: seconds(rest), known: ok}
+	return forecast{left: seconds(rest), known: ok}
+}
+
+// blocksLeft is the rest of this block and of all that the budget allows.
+func (n *node) blocksLeft(now time.Time) forecast {
+	if n.blockExpected <= 0 {
+		return forecast{}
 	}
-	block := rest + now.Sub(n.blockBegan).Seconds()
+	rest := 0.0
+	if !n.blockBegan.IsZero() {
+		rest = max(0, n.blockExpected-now.Sub(n.blockBegan).Seconds())
+	}
+	each := n.blockExpected
 	if len(n.blockTook) > 0 {
-		block = mean(n.blockTook)
+		each = mean(n.blockTook)
 	}
 	more := float64(max(0, n.blocks-n.block))
-	return forecast{left: seconds(rest + more*block), known: true, atMost: more > 0}
+	return forecast{left: seconds(rest + more*each), known: true, atMost: more > 0}
 }
 
 // restOfProgress extrapolates the current progress, in seconds. It is unknown at the beginning of a part, and when a part is done:

@@ -156,6 +156,7 @@ func tally(count map[string]int, total int) string {
 		}
 	}
 	add(count["cached"], "from the cache")
+	add(count["unneeded"], "not needed")
 	add(count["done"], "done")
 	add(count["failed"], "failed")
 	add(count["skipped"], "skipped")
@@ -209,6 +210,9 @@ func (t tree) doing(n *node) string {
 		block = t.blockOf(n) + "  "
 	}
 	if n.step != "" {
+		if strings.HasPrefix(n.what, warmUp) {
+			block += t.paint(styleDim, warmUp)
+		}
 		return block + t.paint(styleNow, n.step) + t.paint(styleDim, n.stepOf())
 	}
 	detail := strings.TrimSpace(n.what + " " + amount(n.progress))
@@ -229,7 +233,7 @@ func (n *node) stepOf() string {
 	if len(n.steps) < 2 {
 		return ""
 	}
-	return fmt.Sprintf(" %d/%d", min(len(n.stepsDone)+1, len(n.steps)), len(n.steps))
+	return fmt.Sprintf(" %d/%d", len(n.stepsDone), len(n.steps))
 }
 
 // rates lists the variants' current rates; the first is the one that the others are compared with.

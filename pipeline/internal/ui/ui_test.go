@@ -26,9 +26,9 @@ func at(secs float64) time.Time { return start.Add(seconds(secs)) }
 func story() []engine.Event {
 	build, load, run := "build[pg=17.0]", "load[pg=17.0]", "run"
 	nodes := []engine.NodeRecord{
-		{ID: "fetch[pg=15.8]", Kind: "fetch"}, {ID: "fetch[pg=17.0]", Kind: "fetch"},
-		{ID: "build[pg=15.8]", Kind: "build"}, {ID: build, Kind: "build"},
-		{ID: "load[pg=15.8]", Kind: "load"}, {ID: load, Kind: "load"}, {ID: run, Kind: "run"},
+		{ID: "fetch[pg=15.8]", Kind: "fetch", Status: "cached"}, {ID: "fetch[pg=17.0]", Kind: "fetch", Status: "unneeded"},
+		{ID: "build[pg=15.8]", Kind: "build", Status: "cached"}, {ID: build, Kind: "build", Status: "pending"},
+		{ID: "load[pg=15.8]", Kind: "load", Status: "pending"}, {ID: load, Kind: "load", Status: "pending"},
 	}
 	steps := []string{"point-query", "hot-points", "update-index"}
 	progress := func(s float64, node, kind, what string, done, total float64, unit string, rate float64) engine.Event {
@@ -37,9 +37,6 @@ func story() []engine.Event {
 	}
 	return []engine.Event{
 		{Time: at(0), Type: engine.PlanReady, Run: "20260301-120000-quick", Nodes: nodes},
-		{Time: at(0), Type: engine.NodeFinished, Node: "fetch[pg=15.8]", Kind: "fetch", Status: "cached"},
-		{Time: at(0), Type: engine.NodeFinished, Node: "fetch[pg=17.0]", Kind: "fetch", Status: "cached"},
-		{Time: at(0.1), Type: engine.NodeFinished, Node: "build[pg=15.8]", Kind: "build", Status: "cached"},
 		{Time: at(1), Type: engine.NodeStarted, Node: build, Kind: "build", Reason: "flags differ: CFLAGS", Expected: 200},
 		{Time: at(2), Type: engine.NodeLog, Node: build, Kind: "build", Message: "checking for gcc... \x1b[31mgcc\x1b[0m"},
 		progress(40, build, "build", "make", 320, 800, "files", 0),
@@ -51,17 +48,22 @@ func story() []engine.Event {
 		progress(192, "load[pg=15.8]", "load", "copy sbtest1", 1.5e6, 2e6, "rows", 0),
 		{Time: at(200), Type: engine.NodeFinished, Node: "load[pg=15.8]", Kind: "load", Status: "done", Seconds: 19},
 		{Time: at(201), Type: engine.NodeFinished, Node: load, Kind: "load", Status: "done", Seconds: 20},
-		{Time: at(202), Type: engine.NodeStarted, Node: run, Kind: "run"},
-		{Time: at(202), Type: engine.BlockStarted, Node: run, Kind: "run", Block: 1, Blocks: 12, Steps: steps},
-		progress(210, run, "run", "point-query on 15.8", 2, 120, "s", 81234),
-		progress(211, run, "run", "point-query on 17.0", 3, 120, "s", 84000),
-		progress(250, run, "run", "hot-points on 15.8", 41, 120, "s", 11234),
-		progress(251, run, "run", "hot-points on 17.0", 42, 120, "s", 27345),
+		{Time: at(202), Type: engine.BlockStarted, Node: run, Kind: "run", Block: 1, Blocks: 12, Steps: steps, Expected: 120},
+		progress(203, run, "run", "boot 17.0", 0, 0, "", 0),
+		progress(205, run, "run", "warm up point-query on 15.8", 2, 5, "s", 0),
+		progress(210, run, "run", "point-query on 15.8", 2, 20, "s", 81234),
+		progress(211, run, "run", "point-query on 17.0", 3, 20, "s", 84000),
+		progress(250, run, "run", "hot-points on 15.8", 4, 20, "s", 11234),
+		progress(251, run, "run", "hot-points on 17.0", 5, 20, "s", 27345),
 		{Time: at(330), Type: engine.BlockFinished, Node: run, Kind: "run", Block: 1, Message: "1 of 2 assertions decided; relqps(\"hot-points\") > 1.7 wants 2 more blocks"},
-		{Time: at(331), Type: engine.BlockStarted, Node: run, Kind: "run", Block: 2, Blocks: 12, Steps: steps[1:]},
-		progress(335, run, "run", "hot-points on 17.0", 3, 80, "s", 27000),
-		{Time: at(420), Type: engine.NodeFinished, Node: run, Kind: "run", Status: "failed", Seconds: 218, Message: "server of 17.0 ended: signal 11"},
-		{Time: at(420), Type: engine.RunFinished, Status: "failed"},
+		{Time: at(331), Type: engine.BlockStarted, Node: run, Kind: "run", Block: 2, Blocks: 12, Steps: steps[1:], Expected: 90},
+		progress(335, run, "run", "hot-points on 17.0", 3, 20, "s", 27000),
+		{Time: at(420), Type: engine.BlockFinished, Node: run, Kind: "run", Block: 2, Blocks: 12, Status: "done", Message: "all assertions are decided"},
+		{Time: at(421), Type: engine.BlockFinished, Node: run, Block: 2, Blocks: 12, Status: "decided", Message: "all assertions are decided"},
+		{Time: at(421), Type: engine.NodeStarted, Node: "compare", Kind: "compare"},
+		{Time: at(421), Type: engine.NodeLog, Node: "compare", Kind: "compare", Message: "reading"},
+		{Time: at(422), Type: engine.NodeFinished, Node: "compare", Kind: "compare", Status: "failed", Seconds: 1, Message: "no data for \"scan\""},
+		{Time: at(422), Type: engine.RunFinished, Status: "failed"},
 	}
 }
 
@@ -110,7 +112,7 @@ func TestFrames(t *testing.T) {
 	}
 	for _, l := range looks {
 		var b strings.Builder
-		for _, secs := range []float64{0, 45, 195, 255, 340, 420} {
+		for _, secs := range []float64{0, 45, 195, 206, 255, 340, 422} {
 			fmt.Fprintf(&b, "=== %.0f s\n", secs)
 			for _, line := range l.tree.frame(after(secs), at(secs)) {
 				if w := ansi.StringWidth(line); w > l.tree.width {
