@@ -213,7 +213,7 @@ func scalarWant(t reflect.Type) string {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return "a whole number"
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return "a whole number, not negative"
+		return "a whole number from 0 up"
 	}
 	return ""
 }
@@ -262,13 +262,17 @@ func (s *source) unknownKey(k Key, names []string) *Error {
 	if k.Value != nil && k.Value.src != nil {
 		s = k.Value.src
 	}
-	return s.errorAt(k.Pos, lang.Suggest(k.Name, names), "unknown key "+quote(k.Name))
+	hint := lang.Suggest(k.Name, names)
+	if len(names) == 0 {
+		hint = "there are no keys to give here"
+	}
+	return s.errorAt(k.Pos, hint, "unknown key "+quote(k.Name))
 }
 
 func (d *decoder) missing(v *Value, shape *shape) {
 	for _, f := range shape.fields {
 		if f.required && v.Get(f.name) == nil {
-			d.fail(v, "", "key %q is missing", f.name)
+			d.fail(v, f.doc, "key %q is missing", f.name)
 		}
 	}
 }

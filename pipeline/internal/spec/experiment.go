@@ -32,7 +32,7 @@ type Experiment struct {
 
 	sources map[string]*source
 	mu      sync.Mutex
-	merged  map[string]*Value // resolved fragments by catalogue and name
+	merged  map[string]resolved // fragments by catalogue and name
 
 	mergedKeys int // made so far by resolving them
 }

@@ -85,30 +85,40 @@ type resolver struct {
 
 func (r *resolver) resolve(name string, at Pos) (*Value, *Error) {
 	memo := r.catalogue + "\x00" + name
-	if v, ok := r.e.merged[memo]; ok {
-		return v, nil
+	if done, ok := r.e.merged[memo]; ok {
+		return done.value, done.err
 	}
 	own, err := r.find(name, at)
 	if err != nil {
+		return nil, err // belongs to the place, not to the fragment
+	}
+	v, err := r.extended(name, own)
+	if r.e.merged == nil {
+		r.e.merged = map[string]resolved{}
+	}
+	r.e.merged[memo] = resolved{v, err}
+	return v, err
+}
+
+// resolved is what became of a fragment: a value, or the error that every use of it meets.
+type resolved struct {
+	value *Value
+	err   *Error
+}
+
+// extended returns a fragment with what it extends merged below it.
+func (r *resolver) extended(name string, own *Value) (*Value, *Error) {
+	parents := own.Get("extends")
+	if parents == nil {
+		return own, nil
+	}
+	r.path = append(r.path, name)
+	defer func() { r.path = r.path[:len(r.path)-1] }()
+	base, err := r.parents(parents)
+	if err != nil {
 		return nil, err
 	}
-	v := own.Without("extends")
-	if parents := own.Get("extends"); parents != nil {
-		r.path = append(r.path, name)
-		base, err := r.parents(parents)
-		if err != nil {
-			return nil, err
-		}
-		r.path = r.path[:len(r.path)-1]
-		if v, err = r.merge(base, v); err != nil {
-			return nil, err
-		}
-	}
-	if r.e.merged == nil {
-		r.e.merged = map[string]*Value{}
-	}
-	r.e.merged[memo] = v
-	return v, nil
+	return r.merge(base, own.Without("extends"))
 }
 
 // find returns a fragment as written, unless following it would not end.

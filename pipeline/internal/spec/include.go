@@ -153,14 +153,10 @@ func (l *loader) catalogueNames() []string {
 
 // fragments resolves every fragment once, so that an unknown name or a circle is found even in one that no stage uses.
 func (l *loader) fragments() {
-	for catalogue, byName := range l.exp.Catalogues {
-		for name, v := range byName {
-			if v.Get("extends") == nil {
-				continue
-			}
-			if _, err := l.exp.Fragment(catalogue, name, v.Pos); err != nil {
-				l.errs.add(err)
-			}
+	for _, catalogue := range l.catalogueNames() {
+		for _, name := range l.exp.Names(catalogue) {
+			_, err := l.exp.Fragment(catalogue, name, l.exp.Catalogues[catalogue][name].Pos)
+			l.errs.add(err)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pgpipeline/pipeline/internal/lang"
@@ -148,7 +149,11 @@ func (l *loader) parse(path string, text []byte) (*Value, bool) {
 
 func (l *loader) version(root *Value, version int) {
 	l.exp.Version = version
-	if v := root.Get("version"); v != nil && version != 1 && v.Kind == Scalar {
+	v := root.Get("version")
+	if v == nil || version == 1 || v.Kind != Scalar {
+		return
+	}
+	if _, err := strconv.Atoi(v.Text); err == nil {
 		l.fail(v, "this tool reads version 1", "unknown version %s", quote(v.Text))
 	}
 }
@@ -233,12 +238,14 @@ func (l *loader) groups(v *Value) {
 		if !l.define("group", k.Name, k) {
 			continue
 		}
-		var globs []string
-		if err := Decode(k.Value, &globs); err != nil || len(globs) == 0 {
+		globs, err := k.Value.names(k.Name)
+		if err != nil || len(globs) == 0 {
 			l.fail(k.Value, `such as ["random-points*"]`, "group %q must be a list of step globs", k.Name)
 			continue
 		}
-		l.exp.Groups[k.Name] = globs
+		for _, g := range globs {
+			l.exp.Groups[k.Name] = append(l.exp.Groups[k.Name], g.Text)
+		}
 	}
 }
 

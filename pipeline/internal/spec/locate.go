@@ -20,8 +20,8 @@ func (v *Value) At(offset int) Pos {
 		}
 		i += size
 	}
-	w.settle(v.style)
-	return Pos{v.File, w.line, utf8.RuneCountInString(w.text()[:w.col]) + 1}
+	col := min(w.col, len(w.text()))
+	return Pos{v.File, w.line, utf8.RuneCountInString(w.text()[:col]) + 1}
 }
 
 // byteColumn turns a column in characters into an offset in bytes.
@@ -58,7 +58,7 @@ func (w *walker) begin(v *Value) {
 	switch v.style {
 	case singleQuoted, doubleQuoted:
 		w.col++
-	case block:
+	case literal, folded:
 		w.nextLine()
 		for w.line < len(w.src.lines) && strings.TrimSpace(w.text()) == "" && !strings.HasPrefix(v.Text, "\n") {
 			w.nextLine()
@@ -80,7 +80,7 @@ func (w *walker) nextLine() {
 
 // over moves past one character of the text, and reports whether the file agrees.
 func (w *walker) over(r rune, s style) bool {
-	if w.rest() == "" || (r == '\n' || r == ' ') && s != block && strings.TrimSpace(w.rest()) == "" {
+	if w.rest() == "" || (r == '\n' || r == ' ') && s != literal && s != folded && strings.TrimSpace(w.rest()) == "" {
 		return w.fold(r, s)
 	}
 	rest := w.rest()
@@ -105,18 +105,17 @@ func (w *walker) fold(r rune, s style) bool {
 	if r != ' ' && r != '\n' || w.line >= len(w.src.lines) {
 		return false
 	}
+	inText := strings.TrimSpace(w.text()) != ""
 	w.nextLine()
-	if s == block {
+	if r == '\n' && s != literal && inText && strings.TrimSpace(w.text()) == "" {
+		w.nextLine() // a blank line is the newline; the break before it is not in the text
+	}
+	if s == literal || s == folded {
 		w.col = min(w.indent, len(w.text()))
 		return true
 	}
 	w.col = len(w.text()) - len(strings.TrimLeft(w.text(), " \t"))
 	return true
-}
-
-// settle moves from the end of a line to the beginning of the next, where the next character of a folded text is.
-func (w *walker) settle(s style) {
-	w.col = min(w.col, len(w.text()))
 }
 
 // escapeLength is the length of an escape sequence of a double-quoted text.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -110,71 +108,6 @@ func badCharacter(r rune, size int) string {
 	return ""
 }
 
-var syntaxLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
-
-// syntaxError places what the YAML parser says. It knows the line at best, and often only that after the mistake.
-func syntaxError(src *source, err error) *Error {
-	line, msg := 0, err.Error()
-	if m := syntaxLine.FindStringSubmatch(msg); m != nil {
-		line, _ = strconv.Atoi(m[1])
-		msg = m[2]
-	}
-	if at, ok := tabIndent(src, line); ok {
-		return src.errorAt(at, "indent with spaces", "a tab in the indentation")
-	}
-	if name, ok := strings.CutPrefix(msg, "unknown anchor '"); ok {
-		name = strings.TrimSuffix(name, "' referenced")
-		at := findWord(src, "*"+name)
-		return src.errorAt(at, "define it above with &"+name, fmt.Sprintf("unknown alias %q", "*"+name))
-	}
-	if line < 1 || line > len(src.lines) {
-		line = min(max(line, 1), len(src.lines))
-	}
-	text := src.line(line)
-	indent := len(text) - len(strings.TrimLeft(text, " "))
-	return src.errorAt(Pos{src.name, line, indent + 1}, syntaxHint(msg), "not valid YAML: "+msg)
-}
-
-func syntaxHint(msg string) string {
-	switch {
-	case strings.Contains(msg, "mapping values are not allowed"):
-		return "put a text that contains \": \" in quotes, or check the indentation"
-	case strings.Contains(msg, "did not find expected key"), strings.Contains(msg, "did not find expected '-' indicator"):
-		return "check the indentation here and on the lines above"
-	case strings.Contains(msg, "cannot start any token"):
-		return "put a text that begins with @, ` or % in quotes"
-	case strings.Contains(msg, "could not find expected ':'"):
-		return "a key needs a colon and a space after it"
-	case strings.Contains(msg, "did not find expected ',' or"):
-		return "a [ or { is not closed, or a text with special characters needs quotes"
-	}
-	return ""
-}
-
-// tabIndent finds the first tab in the indentation of a line up to the one that the parser stopped at.
-func tabIndent(src *source, last int) (Pos, bool) {
-	if last == 0 {
-		last = len(src.lines)
-	}
-	for n := 1; n <= min(last+1, len(src.lines)); n++ {
-		text := src.line(n)
-		rest := strings.TrimLeft(text, " ")
-		if strings.HasPrefix(rest, "\t") && strings.TrimSpace(rest) != "" && !strings.HasPrefix(strings.TrimSpace(rest), "#") {
-			return Pos{src.name, n, len(text) - len(rest) + 1}, true
-		}
-	}
-	return Pos{}, false
-}
-
-func findWord(src *source, word string) Pos {
-	for i, l := range src.lines {
-		if at := strings.Index(l, word); at >= 0 {
-			return Pos{src.name, i + 1, utf8.RuneCountInString(l[:at]) + 1}
-		}
-	}
-	return Pos{File: src.name}
-}
-
 // reader makes Values of YAML nodes.
 type reader struct {
 	src     *source
@@ -253,8 +186,10 @@ func (r *reader) scalar(n *yaml.Node, v *Value) {
 		v.style = singleQuoted
 	case n.Style&yaml.DoubleQuotedStyle != 0:
 		v.style = doubleQuoted
-	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
-		v.style = block
+	case n.Style&yaml.LiteralStyle != 0:
+		v.style = literal
+	case n.Style&yaml.FoldedStyle != 0:
+		v.style = folded
 	case n.Tag == "!!null":
 		v.Kind = Null
 	}

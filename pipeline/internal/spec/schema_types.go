@@ -43,7 +43,7 @@ func (b *schemaBuilder) whole(t reflect.Type) object {
 	switch scalarWant(t) {
 	case "a whole number":
 		return b.scalar(object{"type": "integer"}, object{"type": "string", "pattern": `^[-+]?[0-9]+$`})
-	case "a whole number, not negative":
+	case "a whole number from 0 up":
 		return b.scalar(object{"type": "integer", "minimum": 0}, object{"type": "string", "pattern": `^[0-9]+$`})
 	}
 	if b.err == nil {

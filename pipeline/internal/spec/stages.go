@@ -177,6 +177,10 @@ func (l *loader) asserts(v *Value) {
 
 func (l *loader) assert(v *Value) {
 	var a assertion
+	if v.Kind == List || v.Kind == Null {
+		l.fail(v, `such as relqps("hot-points") > 0.95`, "an assertion is an expression, not %s", v.describe())
+		return
+	}
 	if err := Decode(v, &a); err != nil {
 		l.errs.add(err)
 		return

@@ -60,7 +60,8 @@ const (
 	plain style = iota
 	singleQuoted
 	doubleQuoted
-	block
+	literal
+	folded
 )
 
 // Get returns the value of a key, or nil when v is no map or has no such key.
