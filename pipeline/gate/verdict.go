@@ -78,7 +78,8 @@ type Atom struct {
 	Minutes float64  `json:"minutes,omitempty"`
 	// Look is the block count at which it was decided, 0 while it is not.
 	Look  int     `json:"look,omitempty"`
-	P     float64 `json:"p,omitempty"` // one-sided, against the limit, with the boot term
+	P     float64 `json:"p,omitempty"`      // one-sided, against the limit, with the boot term
+	FailP float64 `json:"fail_p,omitempty"` // the same towards the side that fails
 	Floor float64 `json:"floor,omitempty"`
 	// Needed is the minutes of measuring that would decide it; 0: unknown.
 	MinutesNeeded float64 `json:"minutes_needed,omitempty"`

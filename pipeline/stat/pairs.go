@@ -16,11 +16,11 @@ func (p *Pairs) Add(block int, diff float64) {
 }
 
 // Boots counts the distinct blocks.
-func (p Pairs) Boots() int { return len(p.blocks()) }
+func (p Pairs) Boots() int { return len(p.Blocks()) }
 
 // Upto returns the pairs of the first n blocks, in the order in which the blocks appear.
 func (p Pairs) Upto(n int) Pairs {
-	order := p.blocks()
+	order := p.Blocks()
 	if n >= len(order) {
 		return p
 	}
@@ -48,12 +48,9 @@ func (p Pairs) Shift(c float64) Pairs {
 
 // PerBlock returns the Hodges-Lehmann estimate within each block, in order.
 func (p Pairs) PerBlock() []float64 {
-	by := map[int][]float64{}
-	for i, b := range p.Block {
-		by[b] = append(by[b], p.Diff[i])
-	}
+	by := p.ByBlock()
 	var out []float64
-	for _, b := range p.blocks() {
+	for _, b := range p.Blocks() {
 		out = append(out, HodgesLehmann(by[b]))
 	}
 	return out
@@ -73,7 +70,8 @@ func (p Pairs) Spread() float64 {
 	return 1.4826 * Median(dev)
 }
 
-func (p Pairs) blocks() []int {
+// Blocks lists the distinct blocks in the order in which they appear.
+func (p Pairs) Blocks() []int {
 	seen := map[int]bool{}
 	var order []int
 	for _, b := range p.Block {
@@ -83,4 +81,22 @@ func (p Pairs) blocks() []int {
 		}
 	}
 	return order
+}
+
+// ByBlock returns the log ratios of each block in their order.
+func (p Pairs) ByBlock() map[int][]float64 {
+	by := map[int][]float64{}
+	for i, b := range p.Block {
+		by[b] = append(by[b], p.Diff[i])
+	}
+	return by
+}
+
+// BlockCentres returns one estimate for each block.
+func (p Pairs) BlockCentres() map[int][]float64 {
+	out := map[int][]float64{}
+	for b, d := range p.ByBlock() {
+		out[b] = []float64{HodgesLehmann(d)}
+	}
+	return out
 }

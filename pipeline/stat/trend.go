@@ -53,3 +53,6 @@ func kendallTail(n, s int) float64 {
 	}
 	return hit / total
 }
+
+// Trend says whether x rises or falls beyond what chance does one time in twenty.
+func Trend(x []float64) bool { return TrendP(x) < 0.05 }

@@ -174,3 +174,15 @@ func holds(v float64, op string, limit float64) bool {
 	}
 	return v != limit
 }
+
+// Compare judges a quantity with evidence against a limit, as the operator in an assertion would, without leaving a trace: for
+// functions that compare by themselves.
+func Compare(q *Quantity, op string, limit float64) Claim {
+	if q.Evidence == nil {
+		return Known(holds(q.Point, op, limit))
+	}
+	return q.judge(limit, op == ">" || op == ">=").flip(op)
+}
+
+// And joins two claims.
+func And(a, b Claim) Claim { return a.and(b) }

@@ -1,0 +1,142 @@
+package gate
+
+import (
+	"math"
+	"strings"
+
+	"pgpipeline/pipeline/internal/lang"
+	"pgpipeline/pipeline/stat"
+)
+
+// atom turns one comparison of an evaluation into what a verdict says of it.
+func (s sitting) atom(a lang.Atom) (Atom, []string) {
+	d, _ := a.Quantity.Detail.(*detail)
+	if d == nil {
+		d = &detail{request: request{fn: &function{}}}
+	}
+	call := a.Quantity.Text
+	out := Atom{Text: a.Text(), Call: call, Op: a.Op, Step: d.request.label, Unit: d.request.unit(), State: a.Claim.Pos.String(), Limit: a.Limit,
+		Pairs: d.pairs, Boots: d.boots, Minutes: d.minutes, Floor: finite(d.floor), Reason: a.Reason}
+	if a.Quantity.Missing == "" || a.Quantity.Missing == "too-few" {
+		out.Value = pointer(a.Quantity.Point)
+	}
+	var tags []string
+	if d.closed {
+		tags = append(tags, "closed loop")
+	}
+	switch e := a.Quantity.Evidence.(type) {
+	case nil:
+		if a.Quantity.Missing == "" && d.evidence == nil && !exact(d.request.metric) || strings.HasSuffix(call, "))") {
+			tags = append(tags, "unguarded")
+		}
+	case *sequential:
+		out.Guarded = true
+		s.sequentialAtom(&out, d, e)
+	case worst:
+		out.Guarded = true
+		lo, hi := e.Bounds()
+		out.Lo, out.Hi = pointer(lo), pointer(hi)
+	}
+	return out, tags
+}
+
+// exact metrics are counts of what happened, which no interval could add to.
+func exact(metric string) bool {
+	switch metric {
+	case "errors", "pairs", "boots", "steady", "noise":
+		return true
+	}
+	return false
+}
+
+// sequentialAtom adds the interval of the look that decided, or of the last, and what it would take to decide.
+func (s sitting) sequentialAtom(out *Atom, d *detail, e *sequential) {
+	op, limit := out.Op, out.Limit
+	if op == "" {
+		op, limit = claimLimit(d)
+	}
+	above, below := s.levels.pass, s.levels.fail
+	if op == "<" || op == "<=" {
+		above, below = below, above
+	}
+	truth, look := e.decide(limit, above, below)
+	point, lo, hi := e.at(look, above, below)
+	out.Value, out.Lo, out.Hi = pointer(point), pointer(lo), pointer(hi)
+	if look < 0 {
+		return
+	}
+	t, c := e.test(look), math.Log(positive(limit))
+	pAbove, pBelow := t.Above(c), t.Below(c)
+	out.P, out.FailP = math.Min(pAbove, pBelow), pBelow
+	if op == "<" || op == "<=" {
+		out.FailP = pAbove
+	}
+	out.Pairs, out.Boots = t.Pairs(), t.Boots()
+	if truth != lang.Unknown {
+		out.Look = e.schedule.Looks()[look]
+		return
+	}
+	out.MinutesNeeded = s.minutesNeeded(e, d, math.Abs(t.Centre()-c))
+}
+
+// claimLimit is the comparison inside slower, faster and same.
+func claimLimit(d *detail) (op string, limit float64) {
+	by := d.request.asked()
+	if finite(d.floor) == d.floor && d.floor < 1 {
+		by = math.Max(by, d.floor)
+	}
+	switch d.request.fn.name {
+	case "slower":
+		return "<", 1 - by
+	case "faster":
+		return ">", 1 + by
+	}
+	return ">", 1 - d.request.asked()
+}
+
+// minutesNeeded forecasts how much more measuring would decide with 80 % probability, if the estimate were the truth.
+func (s sitting) minutesNeeded(e *sequential, d *detail, distance float64) float64 {
+	boots := e.pairs.Boots()
+	if boots == 0 {
+		return 0
+	}
+	p := stat.Power{Spread: e.pairs.Spread(), Boot: e.boot, PairsPerBlock: float64(len(e.pairs.Diff)) / float64(boots),
+		Alpha: s.levels.pass, Schedule: e.schedule}
+	need := p.BlocksNeeded(distance, 0.8)
+	if need <= boots {
+		return 0
+	}
+	return float64(need-boots) * d.minutes / float64(boots)
+}
+
+// unit of a call's value.
+func (r request) unit() string {
+	if r.fn == nil || r.fn.ratio {
+		return ""
+	}
+	switch r.metric {
+	case "p50", "p95", "p99", "p999", "maxrt", "stall", "cpu_per_op":
+		return "s"
+	case "wal_per_op":
+		return "B"
+	case "qps", "rate":
+		return "1/s"
+	}
+	return ""
+}
+
+// pointer is v, or nil when it is not finite: JSON has no infinity.
+func pointer(v float64) *float64 {
+	if finite(v) != v {
+		return nil
+	}
+	return &v
+}
+
+// finite is v, or 0 when it is not finite.
+func finite(v float64) float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	return v
+}

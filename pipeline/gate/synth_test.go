@@ -1,0 +1,121 @@
+package gate
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"pgpipeline/pipeline/engine"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// lab makes records without a server: two variants, a reading and a writing step, noise as asked.
+type lab struct {
+	rng    *rand.Rand
+	facet  engine.Facet
+	blocks []engine.BlockRecord
+	// ratio of the candidate's rate over the base's; spread of a slice's log rate; boot spread.
+	ratio, spread, boot float64
+	pairs               int
+}
+
+func newLab() *lab {
+	l := &lab{rng: rand.New(rand.NewPCG(1, 2)), ratio: 1, spread: 0.05, boot: 0.003, pairs: 20}
+	l.facet = engine.Facet{Stage: "run", EvidenceKey: "k", MinBlocks: 3, MaxBlocks: 12,
+		Variants: []engine.VariantInfo{{Name: "a16", Base: true, Cell: map[string]string{"config": "a16"}}, {Name: "a18", Cell: map[string]string{"config": "a18"}}},
+		Steps: []engine.StepInfo{
+			{Name: "hot-points_range=100", Class: "steady", Unit: "queries", Groups: []string{"reads"}, Clients: 1},
+			{Name: "point-query_range=100", Class: "steady", Unit: "queries", Groups: []string{"reads"}, Clients: 1},
+			{Name: "point-query.pre_range=100", Class: "steady", Unit: "queries", Clients: 1},
+			{Name: "q1000", Class: "whole", Writes: true, Unit: "inserts", Operations: []string{"insert", "query"}, Clients: 1},
+		}}
+	return l
+}
+
+// block measures one more block, then lets change spoil it.
+func (l *lab) block(change ...func(*engine.BlockRecord)) {
+	b := engine.BlockRecord{Run: "r1", Stage: "run", EvidenceKey: "k", Number: len(l.blocks) + 1, Complete: true}
+	level := map[string]float64{"a16": l.boot * l.rng.NormFloat64(), "a18": l.boot*l.rng.NormFloat64() + math.Log(l.ratio)}
+	for _, step := range l.facet.Steps {
+		for _, v := range l.facet.Variants {
+			b.Measurements = append(b.Measurements, l.measure(step, v.Name, level[v.Name]))
+		}
+	}
+	for _, f := range change {
+		f(&b)
+	}
+	l.blocks = append(l.blocks, b)
+}
+
+func (l *lab) measure(step engine.StepInfo, variant string, level float64) engine.Measurement {
+	m := engine.Measurement{Step: step.Name, Variant: variant, Class: step.Class, Unit: step.Unit, Ops: map[string]engine.Operation{}, Cost: map[string]float64{"wal_bytes": 1e6}}
+	n, seconds := l.pairs, 1.0
+	if step.Class == "whole" {
+		n, seconds = 1, 60
+	}
+	for i := range n {
+		rate := 5000 * math.Exp(level+l.spread*l.rng.NormFloat64())
+		m.Samples = append(m.Samples, engine.Sample{Pair: i, Seconds: seconds, Ops: math.Round(rate * seconds), ServerCPU: 0.8 * seconds, MaxSeconds: 0.02})
+	}
+	for i := range 60 {
+		m.Series = append(m.Series, engine.Second{T: float64(i), Ops: map[string]float64{"": 5000}})
+	}
+	ops := step.Operations
+	if len(ops) == 0 {
+		ops = []string{""}
+	}
+	for _, op := range ops {
+		m.Ops[op] = engine.Operation{Count: 100000, Service: histogramOf(l.rng, 100000), MaxSeconds: 0.02}
+	}
+	return m
+}
+
+func histogramOf(rng *rand.Rand, n int64) string {
+	h := hdrhistogram.New(1, 60e9, 3)
+	for i := range int64(1000) {
+		_ = h.RecordValues(200_000+i*1000+rng.Int64N(1000), n/1000)
+	}
+	text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// record is the run so far with the given assertions.
+func (l *lab) record(exprs ...string) *engine.Record {
+	rec := &engine.Record{ID: "r1", Ended: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), Facets: []engine.Facet{l.facet}, Blocks: l.blocks}
+	for i, e := range exprs {
+		rec.Experiment.Asserts = append(rec.Experiment.Asserts, engine.Assertion{Expr: e, Severity: "fail", File: "x.yaml", Line: 30 + i, Column: 5})
+	}
+	return rec
+}
+
+func (l *lab) judge(t *testing.T, exprs ...string) Verdict {
+	t.Helper()
+	rec := l.record(exprs...)
+	g, err := Compile(rec.Experiment.Asserts, rec.Facets, map[string][]string{"mine": {"*point*"}})
+	if err != nil {
+		t.Fatalf("compile: %v", err)
+	}
+	return g.Judge(rec)
+}
+
+func TestFirstLight(t *testing.T) {
+	l := newLab()
+	for range 3 {
+		l.block()
+	}
+	v := l.judge(t, `relqps("hot-points") > 0.95`, `geomean("reads") > 0.95 && min("mine") > 0.9`, `relqps("q1000") > 0.9`, `max_response("q1000", "insert") < seconds(2)`,
+		`p99("hot-points") < ms(5)`, `!slower("hot-points")`, `same("point-query", 0.05)`, `qps("hot-points", "a16") > 100`, `errors("hot-points") == 0`)
+	for _, a := range v.Assertions {
+		fmt.Println(a.Message, a.Tags, a.Naive, a.HolmP)
+	}
+	for _, s := range v.Steps {
+		fmt.Printf("%s %s %+v %+v\n", s.Step, s.Variant, s.Rel["relqps"], s.Abs)
+	}
+	fmt.Println(v.Outcome, v.ExitCode, v.Reason, v.Warnings)
+}
