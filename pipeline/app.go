@@ -100,7 +100,7 @@ func (p *project) plan(ctx context.Context, opt engine.PlanOptions) (*engine.Pla
 func kindInfos() []spec.KindInfo {
 	out := make([]spec.KindInfo, len(stages.All))
 	for i, k := range stages.All {
-		out[i] = spec.KindInfo{Name: k.Name, Doc: k.Doc, Catalogue: k.Catalogue, Fragments: k.Fragments, Params: k.New()}
+		out[i] = spec.KindInfo{Name: k.Name, Doc: k.Doc, Catalogue: k.Catalogue, Fragments: k.Fragments}
 	}
 	return out
 }

@@ -70,12 +70,26 @@ func (p *planner) facet(i int, kind *Kind, group []cell, compared map[string]boo
 			f.Facet.Cell[a] = v
 		}
 	}
+	if p.AA {
+		group = group[:1]
+	}
 	for _, c := range group {
 		if err := p.addVariant(f, i, c, compared); err != nil {
 			return nil, err
 		}
 	}
+	if p.AA || f.Stage.Limits().Sentinel {
+		f.addSentinel()
+	}
 	return f, p.finishFacet(f, i)
+}
+
+// addSentinel adds a second copy of the base, under the base's name with a prime.
+func (f *FacetPlan) addSentinel() {
+	twin := f.Facet.Variants[0]
+	twin.Name, twin.Base, twin.Sentinel, twin.Nodes = twin.Name+"'", false, true, map[string]string{}
+	f.Facet.Variants = append(f.Facet.Variants, twin)
+	f.inputs = append(f.inputs, f.inputs[0])
 }
 
 // addVariant adds one compared cell to a facet. The client's side must be the same for all of them.
@@ -129,6 +143,9 @@ func (p *planner) finishFacet(f *FacetPlan, i int) error {
 	r.params("", f.Stage)
 	for k, v := range f.Facet.Variants {
 		r.add(fmt.Sprintf("variant %d", k), v.Name)
+		if len(f.Facet.Variants) == 1 {
+			f.Facet.Variants[0].Base = true // alone, it is its own base: there is nothing else to say of it
+		}
 		for _, kind := range sortedKeys(f.inputs[k]) {
 			r.add(fmt.Sprintf("variant %d %s", k, kind), f.inputs[k][kind].Key)
 		}

@@ -159,3 +159,11 @@ func sameParams(a, b Stage) bool {
 	rb.params("", b)
 	return ra.text() == rb.text()
 }
+
+// ParamRecipe is the part of the recipe that a stage's own parameters make: one line for every keyed leaf. The conformance
+// suite uses it to see that every keyed field matters and no other does.
+func ParamRecipe(kind *Kind, stage Stage) string {
+	r := newRecipe(kind)
+	r.params("", stage)
+	return r.text()
+}

@@ -72,6 +72,7 @@ type PlanOptions struct {
 	Locked bool            // refuse anything that the lock file lacks
 	Update bool            // ignore the lock file and resolve anew
 	Fresh  map[string]bool // kinds whose entries are not to be used
+	AA     bool            // measure the base against a second copy of itself, and no candidate
 }
 
 // NewPlan expands the matrix, decodes and checks every stage, pins moving references, computes keys and looks them up. It

@@ -85,9 +85,12 @@ type Facet struct {
 
 // VariantInfo describes a variant for reports.
 type VariantInfo struct {
-	Name string            `json:"name"`
-	Base bool              `json:"base,omitempty"`
-	Cell map[string]string `json:"cell"`
+	Name string `json:"name"`
+	Base bool   `json:"base,omitempty"`
+	// Sentinel is a second copy of the base, measured like a candidate to see what "nothing changed" looks like. No
+	// assertion is about it.
+	Sentinel bool              `json:"sentinel,omitempty"`
+	Cell     map[string]string `json:"cell"`
 	// Facts by stage kind: version, CFLAGS, settings, rows, ... as the stages reported them.
 	Facts map[string]map[string]string `json:"facts,omitempty"`
 	// Nodes by stage kind: the id of the node in this run.

@@ -100,6 +100,7 @@ type Budget struct {
 	MinBlocks int
 	MaxBlocks int
 	Time      time.Duration // 0: no limit
+	Sentinel  bool          // measure a second copy of the base as a live A/A check
 }
 
 // StepInfo describes one measured step.

@@ -1,0 +1,472 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"pgpipeline/pipeline/engine"
+	"pgpipeline/pipeline/internal/spec"
+	"pgpipeline/pipeline/internal/store"
+)
+
+// The fake kinds do nothing but count, so that the cache's promises can be tested by counting.
+type lab struct {
+	t     testing.TB
+	kinds []engine.Kind
+	store *store.Store
+	runs  *store.Runs
+	dir   string
+	ran   map[string]*atomic.Int32
+	fail  map[string]error
+	block func(env *engine.Env) error
+}
+
+type source struct {
+	lab  *lab
+	From string `yaml:"from" doc:"what to make"`
+	Jobs int    `yaml:"jobs" key:"-" doc:"does not matter"`
+}
+
+func (s *source) Run(ctx context.Context, env *engine.Env) error {
+	return s.lab.work("source", env, s.From)
+}
+
+type tuning struct {
+	lab   *lab
+	Heavy map[string]string `yaml:"settings" doc:"settings"`
+	Init  []string          `yaml:"init" doc:"what data depends on"`
+}
+
+func (s *tuning) Run(ctx context.Context, env *engine.Env) error {
+	return s.lab.work("tuning", env, "")
+}
+
+type data struct {
+	lab  *lab
+	Rows engine.Count `yaml:"rows" doc:"rows"`
+}
+
+func (s *data) Run(ctx context.Context, env *engine.Env) error { return s.lab.work("data", env, "") }
+
+type bench struct {
+	lab   *lab
+	Names []string `yaml:"steps,one" doc:"steps"`
+	Max   int      `yaml:"max" key:"-" doc:"blocks"`
+}
+
+func (s *bench) Measures() ([]engine.StepInfo, error) {
+	var out []engine.StepInfo
+	for _, n := range s.Names {
+		out = append(out, engine.StepInfo{Name: n, Writes: strings.HasPrefix(n, "write"), Class: "steady"})
+	}
+	return out, nil
+}
+func (s *bench) Limits() engine.Budget { return engine.Budget{MinBlocks: 2, MaxBlocks: s.Max} }
+func (s *bench) Run(ctx context.Context, env *engine.Env) error {
+	if s.lab.block != nil {
+		return s.lab.block(env)
+	}
+	for _, v := range env.Variants {
+		for _, step := range env.Block.Steps {
+			env.Record(engine.Measurement{Step: step, Variant: v.Name, Samples: []engine.Sample{{Ops: 1, Seconds: 1}}})
+		}
+	}
+	return nil
+}
+
+func (l *lab) work(kind string, env *engine.Env, text string) error {
+	l.ran[kind].Add(1)
+	if err := l.fail[kind]; err != nil {
+		return err
+	}
+	env.Fact("text", text)
+	return os.WriteFile(filepath.Join(env.Dir, "made"), []byte(text), 0o644)
+}
+
+func newLab(t *testing.T) *lab { return newLabFor(t) }
+
+func newLabFor(t testing.TB) *lab {
+	t.Setenv("PIPELINE_LOCK_DIR", t.TempDir())
+	l := &lab{t: t, dir: t.TempDir(), ran: map[string]*atomic.Int32{}, fail: map[string]error{}}
+	for _, k := range []string{"source", "tuning", "data"} {
+		l.ran[k] = &atomic.Int32{}
+	}
+	l.kinds = []engine.Kind{
+		{Name: "source", Scope: engine.Pure, New: func() engine.Stage { return &source{lab: l} }},
+		{Name: "tuning", Scope: engine.Pure, Catalogue: "tunings", Takes: []engine.Take{{Kind: "source"}}, New: func() engine.Stage { return &tuning{lab: l} }},
+		{Name: "data", Scope: engine.Host, Heavy: true, Takes: []engine.Take{{Kind: "source"}, {Kind: "tuning", Field: "init"}},
+			New: func() engine.Stage { return &data{lab: l} }},
+		{Name: "bench", Scope: engine.Measured, Takes: []engine.Take{{Kind: "source"}, {Kind: "tuning"}, {Kind: "data"}},
+			New: func() engine.Stage { return &bench{lab: l, Max: 4} }},
+	}
+	var err error
+	if l.store, err = store.Open(filepath.Join(l.dir, "cache"), store.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	l.runs = store.OpenRuns(filepath.Join(l.dir, ".pipeline"), store.Options{})
+	return l
+}
+
+const labFile = `version: 1
+name: lab
+matrix:
+  v: ["1", "2"]
+  conf: [a, b]
+baseline: {conf: a}
+tunings:
+  a: {settings: {x: "1"}}
+  b: {extends: a, settings: {y: "2"}}
+stages:
+  - source: {from: "s${v}"}
+  - tuning: {use: "${conf}"}
+  - data: {rows: 10k}
+  - bench: {steps: [read, write1, last]}
+`
+
+func (l *lab) plan(text string, opt engine.PlanOptions) (*engine.Plan, error) {
+	l.t.Helper()
+	path := filepath.Join(l.dir, "lab.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		l.t.Fatal(err)
+	}
+	infos := make([]spec.KindInfo, len(l.kinds))
+	for i, k := range l.kinds {
+		infos[i] = spec.KindInfo{Name: k.Name, Catalogue: k.Catalogue}
+	}
+	exp, err := spec.Load(path, spec.Options{Kinds: infos})
+	if err != nil {
+		return nil, err
+	}
+	opt.Kinds, opt.Store, opt.Host = l.kinds, l.store, engine.HostFacts{CPUs: 2, MachineID: "m"}
+	return engine.NewPlan(context.Background(), exp, opt)
+}
+
+// judge wants so many blocks for each step that it names.
+type judge map[string]int
+
+func (j judge) Wanted(f engine.Facet, blocks []engine.BlockRecord) (map[string]bool, string) {
+	out := map[string]bool{}
+	for step, n := range j {
+		out[step] = len(blocks) < n
+	}
+	return out, fmt.Sprint(len(blocks), " blocks")
+}
+
+func (l *lab) run(text string, opt engine.RunOptions) (*engine.Record, error) {
+	l.t.Helper()
+	plan, err := l.plan(text, engine.PlanOptions{Fresh: opt.Fresh})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	opt.Store, opt.Runs, opt.Machine = l.store, l.runs, store.OpenMachine("")
+	if opt.Judge == nil {
+		opt.Judge = judge{}
+	}
+	return plan.Run(context.Background(), opt)
+}
+
+func (l *lab) counts() string {
+	return fmt.Sprintf("source %d, tuning %d, data %d", l.ran["source"].Load(), l.ran["tuning"].Load(), l.ran["data"].Load())
+}
+
+func TestSecondRunOnlyMeasures(t *testing.T) {
+	l := newLab(t)
+	rec, err := l.run(labFile, engine.RunOptions{Jobs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two versions; two tunings of each; the data does not depend on the tuning.
+	if got, want := l.counts(), "source 2, tuning 4, data 2"; got != want {
+		t.Errorf("first run: %s, want %s", got, want)
+	}
+	if got := len(rec.Blocks); got != 4 { // two facets, min_blocks 2
+		t.Errorf("%d blocks, want 4", got)
+	}
+	rec, err = l.run(labFile, engine.RunOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := l.counts(), "source 2, tuning 4, data 2"; got != want {
+		t.Errorf("second run made something: %s, want %s", got, want)
+	}
+	if got := len(rec.Blocks); got != 6 { // one more of each facet, pooled with the first ones
+		t.Errorf("%d blocks after the second run, want 6", got)
+	}
+}
+
+func TestWhatAnEditRunsAgain(t *testing.T) {
+	edits := []struct{ name, old, new, want string }{
+		{"nothing", "", "", "source 2, tuning 4, data 2"},
+		{"a comment and the order of keys", "{extends: a, settings: {y: \"2\"}}", "{settings: {y: \"2\"}, extends: a} # note", "source 2, tuning 4, data 2"},
+		{"an unkeyed field", "{from: \"s${v}\"}", "{from: \"s${v}\", jobs: 7}", "source 2, tuning 4, data 2"},
+		{"a setting never reaches the data", "y: \"2\"", "y: \"3\"", "source 2, tuning 6, data 2"},
+		{"what the data depends on does", "settings: {x: \"1\"}", "init: [big], settings: {x: \"1\"}", "source 2, tuning 8, data 4"},
+		{"rows", "10k", "11k", "source 2, tuning 4, data 4"},
+		{"the same rows in other words", "10k", "10000", "source 2, tuning 4, data 2"},
+		{"the source", "s${v}", "t${v}", "source 4, tuning 8, data 4"},
+		{"one axis value more", `["1", "2"]`, `["1", "2", "3"]`, "source 3, tuning 6, data 3"},
+	}
+	for _, e := range edits {
+		t.Run(e.name, func(t *testing.T) {
+			l := newLab(t)
+			if _, err := l.run(labFile, engine.RunOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(labFile, e.old) {
+				t.Fatalf("the file does not contain %q", e.old)
+			}
+			if _, err := l.run(strings.Replace(labFile, e.old, e.new, 1), engine.RunOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if got := l.counts(); got != e.want {
+				t.Errorf("%s, want %s", got, e.want)
+			}
+		})
+	}
+}
+
+func TestMissReasonNamesTheChange(t *testing.T) {
+	l := newLab(t)
+	if _, err := l.run(labFile, engine.RunOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := l.plan(strings.Replace(labFile, `y: "2"`, `y: "3"`, 1), engine.PlanOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := plan.Summary(l.runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := sum.Pending(); got != 2 {
+		t.Errorf("%d nodes pending, want the tuning b of both versions", got)
+	}
+	for _, n := range sum.Nodes {
+		if n.State == engine.Pending && n.Reason != "settings.y was 2, is 3" {
+			t.Errorf("%s: reason %q", n.ID, n.Reason)
+		}
+	}
+	if got := sum.Facets[0].Reason; !strings.Contains(got, "tuning of b changed") {
+		t.Errorf("facet's reason %q", got)
+	}
+}
+
+func TestDamageIsAMissAndSaid(t *testing.T) {
+	l := newLab(t)
+	if _, err := l.run(labFile, engine.RunOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	plan, _ := l.plan(labFile, engine.PlanOptions{})
+	entry, _ := l.store.Lookup(plan.Nodes[0].Key)
+	made := filepath.Join(entry.Dir(), "made")
+	os.Chmod(made, 0o644)
+	if err := os.WriteFile(made, []byte("garbage"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := l.run(labFile, engine.RunOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := l.counts(), "source 3, tuning 4, data 2"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if w := rec.Nodes[0].Warnings; len(w) != 1 || !strings.Contains(w[0], "damaged") {
+		t.Errorf("warnings %q", w)
+	}
+}
+
+func TestUnneededNodesStayAway(t *testing.T) {
+	l := newLab(t)
+	if _, err := l.run(labFile, engine.RunOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	plan, _ := l.plan(labFile, engine.PlanOptions{})
+	// bench takes the source itself, so drop it from what is taken: then nothing needs it.
+	l.kinds[3].Takes = l.kinds[3].Takes[1:]
+	if _, err := l.store.GC(context.Background(), store.GCOptions{MaxBytes: 1, DryRun: true}); err != nil {
+		t.Fatal(err)
+	}
+	entry, _ := l.store.Lookup(plan.Nodes[0].Key)
+	os.RemoveAll(filepath.Dir(entry.Dir()))
+	again, err := l.plan(labFile, engine.PlanOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := again.Nodes[0].State; got != engine.Unneeded {
+		t.Errorf("the source is %s although what was made from it is there", got)
+	}
+}
+
+func TestDecidedReadsDropOutAndWritesStay(t *testing.T) {
+	l := newLab(t)
+	var passes [][]string
+	l.block = func(env *engine.Env) error {
+		passes = append(passes, slices.Clone(env.Block.Steps))
+		for _, v := range env.Variants {
+			for _, s := range env.Block.Steps {
+				env.Record(engine.Measurement{Step: s, Variant: v.Name})
+			}
+		}
+		return nil
+	}
+	one := strings.Replace(labFile, `["1", "2"]`, `["1"]`, 1)
+	if _, err := l.run(one, engine.RunOptions{Judge: judge{"read": 1, "write1": 1, "last": 3}}); err != nil {
+		t.Fatal(err)
+	}
+	want := "[[read write1 last] [write1 last] [write1 last]]"
+	if got := fmt.Sprint(passes); got != want {
+		t.Errorf("passes %s, want %s", got, want)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	l := newLab(t)
+	l.fail["tuning"] = errors.New("no such setting")
+	rec, err := l.run(labFile, engine.RunOptions{})
+	var node *engine.NodeError
+	if !errors.As(err, &node) || !strings.HasPrefix(node.Error(), "tuning[") {
+		t.Fatalf("error %v", err)
+	}
+	if l.ran["data"].Load() != 0 {
+		t.Error("data was made although the tuning it waits for failed")
+	}
+	if rec.Status != "failed" || len(rec.Blocks) != 0 {
+		t.Errorf("status %s, %d blocks", rec.Status, len(rec.Blocks))
+	}
+	// What failed is no entry: once mended, it runs.
+	l.fail = map[string]error{}
+	if _, err := l.run(labFile, engine.RunOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCandidateErrorIsKeptForTheJudge(t *testing.T) {
+	l := newLab(t)
+	l.block = func(env *engine.Env) error {
+		return &engine.SideError{Side: "candidate:b", Err: errors.New("crashed")}
+	}
+	rec, err := l.run(labFile, engine.RunOptions{})
+	if err != nil {
+		t.Fatalf("a candidate's crash is a verdict, not a broken stage: %v", err)
+	}
+	if b := rec.Blocks[0]; b.Complete || b.ErrorSide != "candidate:b" || b.Error != "crashed" {
+		t.Errorf("block %+v", b)
+	}
+}
+
+func TestResumeKeepsWhatIsDone(t *testing.T) {
+	l := newLab(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	blocks := 0
+	l.block = func(env *engine.Env) error {
+		if blocks++; blocks == 2 {
+			cancel()
+			return ctx.Err()
+		}
+		for _, s := range env.Block.Steps {
+			env.Record(engine.Measurement{Step: s, Variant: "a"})
+		}
+		return nil
+	}
+	plan, err := l.plan(labFile, engine.PlanOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := engine.RunOptions{Store: l.store, Runs: l.runs, Machine: store.OpenMachine(""), Judge: judge{}}
+	rec, err := plan.Run(ctx, opt)
+	if !errors.Is(err, context.Canceled) || rec.Status != "interrupted" {
+		t.Fatalf("error %v, status %s", err, rec.Status)
+	}
+	loaded, err := engine.LoadRecord(l.runs, "latest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(loaded.Blocks) != 2 || loaded.Blocks[1].Complete {
+		t.Fatalf("%d blocks recorded; the interrupted one must be kept and marked", len(loaded.Blocks))
+	}
+	l.block = nil
+	resumed, err := l.run(labFile, engine.RunOptions{Resume: loaded})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resumed.ID != rec.ID || l.counts() != "source 2, tuning 4, data 2" {
+		t.Errorf("resumed as %s (was %s), %s", resumed.ID, rec.ID, l.counts())
+	}
+	complete := 0
+	for _, b := range resumed.Blocks {
+		if b.Complete {
+			complete++
+		}
+	}
+	if complete != 4 || len(resumed.Blocks) != 5 {
+		t.Errorf("%d complete of %d blocks, want 4 of 5", complete, len(resumed.Blocks))
+	}
+}
+
+func TestFreshRunOpensASeries(t *testing.T) {
+	l := newLab(t)
+	one := strings.Replace(labFile, `["1", "2"]`, `["1"]`, 1)
+	if _, err := l.run(one, engine.RunOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := l.run(one, engine.RunOptions{Fresh: map[string]bool{"bench": true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec.Facets[0].Series != rec.ID || len(rec.Blocks) != 4 {
+		t.Errorf("series %q of run %s, %d blocks", rec.Facets[0].Series, rec.ID, len(rec.Blocks))
+	}
+	next, err := l.run(one, engine.RunOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next.Facets[0].Series != rec.ID {
+		t.Errorf("the next run continues series %q, want %q", next.Facets[0].Series, rec.ID)
+	}
+}
+
+func TestPlanErrorsPointAtTheLine(t *testing.T) {
+	tests := []struct{ name, old, new, want string }{
+		{"client side compared", "steps: [read, write1, last]", "steps: [\"read-${conf}\"]", `stage "bench" differs between the compared variants "a" and "b"`},
+		{"no base cell", "baseline:", "  exclude: [{v: \"2\", conf: a}]\nbaseline:", `the facet "v=2" has no base cell`},
+		{"nothing to take", "  - source: {from: \"s${v}\"}\n", "", `stage "tuning" needs an earlier stage "source"`},
+		{"unknown variable", "s${v}", "s${w}", "w"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(t)
+			_, err := l.plan(strings.Replace(labFile, tt.old, tt.new, 1), engine.PlanOptions{})
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "lab.yaml:") {
+				t.Errorf("error %v, want %q with its place", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestRecordIsPlainJSON(t *testing.T) {
+	l := newLab(t)
+	rec, err := l.run(labFile, engine.RunOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back engine.Record
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	again, _ := json.Marshal(back)
+	if string(again) != string(text) {
+		t.Error("the record changes when it is read and written again")
+	}
+}
