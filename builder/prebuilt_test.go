@@ -54,6 +54,23 @@ func TestPrebuiltFromPackage(t *testing.T) {
 	}
 }
 
+// Debian has programs and shared files in folders of the version; they must stay where they are to each other.
+func TestPrebuiltFromDebian(t *testing.T) {
+	tree, debian := builtTree(t), place(t)
+	if err := copyTree(t.Context(), tree, filepath.Join(debian, "lib/postgresql/15")); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(debian, "share/postgresql/15/postgres.bki"), "", 0o644)
+	s := prebuiltSpec(t, debian)
+	r, err := Build(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.BinDir != "lib/postgresql/15/bin" || !exists(filepath.Join(s.Dest, "share/postgresql/15/postgres.bki")) {
+		t.Errorf("programs in %s, without their shared files", r.BinDir)
+	}
+}
+
 func TestPrebuiltRefuses(t *testing.T) {
 	tree := builtTree(t)
 	tests := []struct {
