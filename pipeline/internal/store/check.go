@@ -61,7 +61,6 @@ func (s *Store) Verify(ctx context.Context, key string) error {
 type checker struct {
 	dir      string
 	nodes    []node
-	children map[string]map[string]bool // names by directory, made when first needed
 	files    []*node
 	suspects []*node // files with the right size and another time
 }
@@ -134,35 +133,28 @@ func (c *checker) file(n *node, info fs.FileInfo) Reason {
 	return Reason{}
 }
 
-// list compares the names in one directory: what is missing shows when it is stat'ed, so only additions are looked for.
+// list compares the names in one directory.
 func (c *checker) list(dir string) Reason {
-	if c.children == nil {
-		c.children = map[string]map[string]bool{}
-		for _, n := range c.nodes {
-			parent := path.Dir(n.path)
-			if c.children[parent] == nil {
-				c.children[parent] = map[string]bool{}
-			}
-			c.children[parent][path.Base(n.path)] = true
-		}
-	}
 	found, err := os.ReadDir(filepath.Join(c.dir, dir))
 	if err != nil {
 		return damaged("%s: %v", dir, cause(err))
 	}
-	known := 0
+	present := map[string]bool{}
 	for _, d := range found {
-		if !c.children[dir][d.Name()] {
-			return damaged("%s was added", path.Join(dir, d.Name()))
+		present[path.Join(dir, d.Name())] = true
+	}
+	for i := range c.nodes {
+		if name := c.nodes[i].path; name != "." && path.Dir(name) == dir {
+			if !present[name] {
+				return damaged("%s is missing", name)
+			}
+			delete(present, name)
 		}
-		known++
 	}
-	want := len(c.children[dir])
-	if c.children[dir]["."] {
-		want-- // the line of out/ itself
-	}
-	if known < want {
-		return damaged("%d of %d names in %s are missing", want-known, want, dir)
+	for _, d := range found {
+		if name := path.Join(dir, d.Name()); present[name] {
+			return damaged("%s was added", name)
+		}
 	}
 	return Reason{}
 }

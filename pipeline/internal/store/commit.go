@@ -123,10 +123,13 @@ func (p *Pending) publish(e *Entry) error {
 	return s.fs.Sync(parent)
 }
 
-// setAside takes an entry out of sight in one step and then removes it.
+// setAside takes an entry out of sight in one step, for good, and then removes it.
 func (s *Store) setAside(key string) error {
 	aside := s.path(asideDir, key+"-"+randomText(6))
 	if err := s.fs.Rename(s.entryPath(key), aside); err != nil {
+		return err
+	}
+	if err := s.fs.Sync(parentDir(s.entryPath(key))); err != nil {
 		return err
 	}
 	_ = s.fs.RemoveAll(aside) // out of sight is what matters; the next sweep tries again

@@ -188,13 +188,15 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// sweep removes what dead processes left: pending directories whose key nobody holds, and whatever is on its way out.
-// Failing to tidy is no reason not to work, so errors are left to the next sweep.
+// sweep removes what dead processes left: pending directories and lock files of keys that nobody holds, and whatever is on
+// its way out. Failing to tidy is no reason not to work, so errors are left to the next sweep.
 func (s *Store) sweep() (removed int) {
-	pending, _ := os.ReadDir(s.path(pendingDir))
-	for _, d := range pending {
-		if checkKey(d.Name()) == nil && s.sweepPending(d.Name()) {
-			removed++
+	for _, dir := range []string{pendingDir, locksDir} {
+		names, _ := os.ReadDir(s.path(dir))
+		for _, d := range names {
+			if checkKey(d.Name()) == nil && s.sweepKey(d.Name()) {
+				removed++
+			}
 		}
 	}
 	aside, _ := os.ReadDir(s.path(asideDir))
@@ -206,12 +208,14 @@ func (s *Store) sweep() (removed int) {
 	return removed
 }
 
-func (s *Store) sweepPending(key string) bool {
+// sweepKey reports whether there was a pending directory to remove.
+func (s *Store) sweepKey(key string) bool {
 	lock, err := acquire(context.Background(), lockRequest{
 		open: openLockFile(s.path(locksDir, key)), how: unix.LOCK_EX, noWait: true})
 	if err != nil {
 		return false // alive
 	}
 	defer s.unlockKey(key, lock)
-	return s.fs.RemoveAll(s.path(pendingDir, key)) == nil
+	pending := s.path(pendingDir, key)
+	return exists(pending) && s.fs.RemoveAll(pending) == nil
 }

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Info is what a stage's caller says about an entry; it is kept in the entry's meta file and comes back with every Lookup.
@@ -83,16 +85,21 @@ func damaged(format string, args ...any) Reason {
 
 // Lookup finds the entry of a key with one small read and one stat, so that planning hundreds of nodes takes milliseconds.
 // It changes nothing on disk. The files of the entry are looked at by Check, which callers use before they use the files.
-// Without an entry it says why.
+// The entry is nil exactly if there is a reason.
 func (s *Store) Lookup(key string) (*Entry, Reason) {
 	if err := checkKey(key); err != nil {
 		return nil, Reason{Text: err.Error()}
 	}
-	return readEntry(s.entryPath(key), key)
+	e, reason := readEntry(s.entryPath(key), key)
+	if !reason.OK() {
+		return nil, reason
+	}
+	return e, reason
 }
 
+// readEntry returns what can be read even of a damaged entry.
 func readEntry(root, key string) (*Entry, Reason) {
-	data, err := os.ReadFile(filepath.Join(root, "meta"))
+	data, err := readSmall(root + "/meta")
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Lstat(root); err != nil {
 			return nil, Reason{Text: "not in the cache"}
@@ -118,6 +125,21 @@ func readEntry(root, key string) (*Entry, Reason) {
 		return e, checkTop(e)
 	}
 	return e, Reason{}
+}
+
+// readSmall reads a file of some kilobytes with three system calls where os.ReadFile takes seven: half of a lookup's time.
+func readSmall(path string) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, 8<<10)
+	n, err := unix.Read(fd, buf)
+	if err != nil || n == len(buf) {
+		return os.ReadFile(path) // interrupted, or larger
+	}
+	return buf[:n], nil
 }
 
 // checkTop looks at out/ when its time has changed, which a copied cache may show without any damage.

@@ -14,7 +14,7 @@ import (
 // Listed is an entry as `cache ls` shows it.
 type Listed struct {
 	Key      string    `json:"key"`
-	Entry    *Entry    `json:"entry,omitempty"`  // nil when its meta file is damaged
+	Entry    *Entry    `json:"entry,omitempty"`  // what is readable of it; nil when meta is damaged
 	Damage   string    `json:"damage,omitempty"` // what Lookup says of it
 	LastUsed time.Time `json:"last_used,omitzero"`
 }
@@ -46,7 +46,7 @@ func (s *Store) List() ([]Listed, error) {
 
 func (s *Store) listed(key string) Listed {
 	l := Listed{Key: key}
-	e, reason := s.Lookup(key)
+	e, reason := readEntry(s.entryPath(key), key)
 	l.Entry, l.Damage = e, reason.Text
 	if e != nil {
 		l.LastUsed = e.LastUsed()

@@ -2,11 +2,11 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -43,24 +43,31 @@ func (s *Store) Nearest(kind, recipe string) (key, nearest string, ok bool) {
 		return "", "", false
 	}
 	want := hashLines(recipe)
-	type candidate struct{ at, distance int }
-	order := make([]candidate, len(index))
-	for i, e := range index {
-		order[i] = candidate{i, distance(want, e.lines)}
-	}
-	slices.SortFunc(order, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(b.at, a.at))
-	})
-	for _, c := range order {
-		e, reason := s.Lookup(index[c.at].key)
-		if !reason.OK() {
-			continue // trimmed or damaged since
+	gone := map[string]bool{} // trimmed or damaged since
+	for len(gone) < len(index) {
+		key := closest(index, want, gone)
+		if e, reason := s.Lookup(key); reason.OK() {
+			if text, err := e.Recipe(); err == nil {
+				return key, text, true
+			}
 		}
-		if text, err := e.Recipe(); err == nil {
-			return e.Key, text, true
-		}
+		gone[key] = true
 	}
 	return "", "", false
+}
+
+// closest goes from the youngest to the oldest, so that of equals the youngest wins.
+func closest(index []indexEntry, want []uint32, gone map[string]bool) string {
+	best, key := math.MaxInt, ""
+	for _, e := range slices.Backward(index) {
+		if gone[e.key] {
+			continue
+		}
+		if d := distance(want, e.lines, best); d < best {
+			best, key = d, e.key
+		}
+	}
+	return key
 }
 
 // Difference lists the lines that only one of two recipes has, each in its own order.
@@ -94,22 +101,23 @@ func hashLines(recipe string) []uint32 {
 	return hashes
 }
 
-// distance counts the elements of two sorted lists that have no partner in the other.
-func distance(a, b []uint32) int {
-	common, i, j := 0, 0, 0
-	for i < len(a) && j < len(b) {
+// distance counts the elements of two sorted lists that have no partner in the other. It gives up at limit.
+func distance(a, b []uint32, limit int) int {
+	single, i, j := 0, 0, 0
+	for i < len(a) && j < len(b) && single < limit {
 		switch {
 		case a[i] == b[j]:
-			common++
 			i++
 			j++
 		case a[i] < b[j]:
+			single++
 			i++
 		default:
+			single++
 			j++
 		}
 	}
-	return len(a) + len(b) - 2*common
+	return single + len(a) - i + len(b) - j
 }
 
 func (s *Store) indexPath(kind string) string {

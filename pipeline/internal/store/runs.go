@@ -221,6 +221,9 @@ type RunInfo struct {
 	Summary json.RawMessage // nil when none was saved
 }
 
+// LogPath is where the log of a node is, if it has one.
+func (r RunInfo) LogPath(node string) string { return filepath.Join(r.Dir, "logs", logName(node)) }
+
 // Loaded is a run with its record.
 type Loaded struct {
 	RunInfo
