@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+	"slices"
+	"text/tabwriter"
+
+	"pgpipeline/stages/driver"
+	"pgpipeline/stages/postgres"
+	"pgpipeline/stages/workload"
+)
+
+// measurement is one run of one tool.
+type measurement struct {
+	qps float64
+	cpu float64 // microseconds of client CPU per query
+}
+
+// setting is what is measured alike for every tool.
+type setting struct {
+	step    string
+	clients int
+	cpus    []int // of the client
+}
+
+const serverConf = "shared_buffers = 512MB\nmax_connections = 100\njit = off\nmax_wal_size = 4GB\nautovacuum = off\nsynchronous_commit = off\n"
+
+// compare runs all settings on one data directory, restarting the server between placements.
+func compare(ctx context.Context, c config, out io.Writer) (err error) {
+	install, err := postgres.Open(c.server)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "benchdriver")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil { // the server's account must get through
+		return err
+	}
+	data := filepath.Join(dir, "data")
+	if err := install.InitDB(ctx, data, postgres.InitOptions{NoSync: true}); err != nil {
+		return err
+	}
+	if release, err := driver.HoldLatency(); err == nil {
+		defer release()
+	}
+	stop, err := startProfile(c.profile)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	fmt.Fprintf(out, "server %s, %d rows, %d rounds of %d s, medians\n", install.Version, c.rows, c.rounds, c.seconds)
+	for i, placement := range c.placements {
+		b := bench{config: c, out: out, load: i == 0}
+		if placement == "same-core" {
+			b.cpus = []int{0}
+		}
+		if err := b.run(ctx, install, data, placement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func startProfile(path string) (stop func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { pprof.StopCPUProfile(); f.Close() }, nil
+}
+
+// bench is the measurements under one placement.
+type bench struct {
+	config
+	out  io.Writer
+	load bool
+	cpus []int
+}
+
+func (b bench) run(ctx context.Context, install postgres.Install, data, placement string) (err error) {
+	server, err := postgres.Start(ctx, postgres.Config{Install: install, DataDir: data, Conf: serverConf, CPUs: b.cpus})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Stop(context.WithoutCancel(ctx))) }()
+	params := workload.Params{Tables: 1, Rows: b.rows}
+	if b.load {
+		_, err := workload.Load(ctx, workload.LoadOptions{ConnString: server.ConnString, Workload: "sysbench", Params: params, Seed: 1})
+		if err != nil {
+			return err
+		}
+	}
+	t := newTools(b.config, server)
+	defer t.close()
+	if err := t.calibrate(ctx, b.cpus); err != nil {
+		return err
+	}
+	fmt.Fprintf(b.out, "\nplacement %s\n", placement)
+	table := tabwriter.NewWriter(b.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(table, "step\tclients\t")
+	for _, name := range b.tools {
+		fmt.Fprintf(table, "%s qps\tCPU us/q\t", name)
+	}
+	fmt.Fprintln(table)
+	for _, step := range b.steps {
+		for _, clients := range b.clients {
+			if err := b.row(ctx, t, setting{step, clients, b.cpus}, table); err != nil {
+				return err
+			}
+		}
+	}
+	return table.Flush()
+}
+
+// row measures one setting with all tools, in an order that turns by one from round to round.
+func (b bench) row(ctx context.Context, t *tools, s setting, table io.Writer) error {
+	results := make([][]measurement, len(b.tools))
+	for round := range b.rounds {
+		for i := range b.tools {
+			i = (i + round) % len(b.tools)
+			m, err := t.measure(ctx, b.tools[i], s)
+			if err != nil {
+				return fmt.Errorf("%s, %s, %d clients: %w", b.tools[i], s.step, s.clients, err)
+			}
+			results[i] = append(results[i], m)
+		}
+	}
+	fmt.Fprintf(table, "%s\t%d\t", s.step, s.clients)
+	for _, r := range results {
+		fmt.Fprintf(table, "%.0f\t%.2f\t", median(r, func(m measurement) float64 { return m.qps }),
+			median(r, func(m measurement) float64 { return m.cpu }))
+	}
+	_, err := fmt.Fprintln(table)
+	return err
+}
+
+func median(list []measurement, of func(measurement) float64) float64 {
+	var values []float64
+	for _, m := range list {
+		values = append(values, of(m))
+	}
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
