@@ -33,6 +33,14 @@ type CopyFacts struct {
 	Reflinked    bool // all of it shares its blocks with the original
 }
 
+func (f CopyFacts) String() string {
+	how := "copied"
+	if f.Reflinked {
+		how = "reflinked"
+	}
+	return fmt.Sprintf("%s in %d files (%s)", humanize.Bytes(uint64(f.Bytes)), f.Files, how)
+}
+
 // CopyData copies a data directory that no server runs on. Where the file system can, the copy shares the blocks of the
 // original and takes no time; else files are copied in parallel inside the kernel. The copy belongs to the account, is
 // closed to others, and is on disk when CopyData returns, so that writing it back does not disturb what is measured

@@ -42,11 +42,12 @@ var sources = []source{
 	{14, 18, `SELECT wal_write::float8 AS wal_writes, wal_sync::float8 AS wal_syncs FROM pg_stat_wal`},
 	{18, 0, `SELECT sum(writes)::float8 AS wal_writes, sum(fsyncs)::float8 AS wal_syncs FROM pg_stat_io WHERE object = 'wal'`},
 	{0, 17, `SELECT checkpoints_timed::float8 AS checkpoints_timed, checkpoints_req::float8 AS checkpoints_requested,
+		(checkpoints_timed + checkpoints_req)::float8 AS checkpoints,
 		checkpoint_write_time / 1000 AS checkpoint_write_seconds, checkpoint_sync_time / 1000 AS checkpoint_sync_seconds,
 		buffers_checkpoint::float8 AS buffers_checkpoint, buffers_clean::float8 AS buffers_clean,
 		buffers_backend::float8 AS buffers_backend, buffers_alloc::float8 AS buffers_alloc FROM pg_stat_bgwriter`},
 	{17, 0, `SELECT num_timed::float8 AS checkpoints_timed, num_requested::float8 AS checkpoints_requested,
-		write_time / 1000 AS checkpoint_write_seconds, sync_time / 1000 AS checkpoint_sync_seconds,
+		(num_timed + num_requested)::float8 AS checkpoints, write_time / 1000 AS checkpoint_write_seconds, sync_time / 1000 AS checkpoint_sync_seconds,
 		buffers_written::float8 AS buffers_checkpoint FROM pg_stat_checkpointer`},
 	{17, 0, `SELECT buffers_clean::float8 AS buffers_clean, buffers_alloc::float8 AS buffers_alloc FROM pg_stat_bgwriter`},
 	// What pg_stat_bgwriter counted as buffers_backend: written or added by everybody but the two background writers.

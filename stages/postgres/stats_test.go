@@ -15,7 +15,7 @@ import (
 // counters are those of every version.
 var counters = []string{
 	"wal_bytes", "buffers_hit", "buffers_read", "commits", "rollbacks", "rows_returned", "rows_fetched", "rows_inserted",
-	"rows_updated", "rows_deleted", "temp_files", "temp_bytes", "deadlocks", "checkpoints_timed", "checkpoints_requested",
+	"rows_updated", "rows_deleted", "temp_files", "temp_bytes", "deadlocks", "checkpoints", "checkpoints_timed", "checkpoints_requested",
 	"checkpoint_write_seconds", "checkpoint_sync_seconds", "buffers_checkpoint", "buffers_clean", "buffers_backend", "buffers_alloc",
 }
 
