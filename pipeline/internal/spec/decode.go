@@ -52,7 +52,7 @@ func (d *decoder) value(v *Value, into reflect.Value, s slot) {
 		into.Set(reflect.ValueOf(v))
 	case t.Kind() == reflect.Pointer:
 		d.pointer(v, into, s)
-	case isText(t):
+	case traitsOf(t).text:
 		d.text(v, into, s)
 	default:
 		d.kind(v, into, s)
@@ -87,12 +87,8 @@ func (d *decoder) kind(v *Value, into reflect.Value, s slot) {
 
 // text fills a type that reads itself.
 func (d *decoder) text(v *Value, into reflect.Value, s slot) {
-	want := "a single value"
-	if w, ok := zeroAs[Described](into.Type()); ok {
-		want = w.Want()
-	}
 	if v.Kind != Scalar {
-		d.mistyped(v, s, want, emptyHint(v))
+		d.mistyped(v, s, traitsOf(into.Type()).want, emptyHint(v))
 		return
 	}
 	if err := into.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(v.Text)); err != nil {
@@ -121,7 +117,7 @@ func emptyHint(v *Value) string {
 
 func (d *decoder) scalar(v *Value, into reflect.Value, s slot) {
 	t := into.Type()
-	want := scalarWant(t)
+	want := traitsOf(t).want
 	if want == "" {
 		d.fail(v, "", "%q: values of Go type %v cannot be read", s.name, t)
 		return
@@ -152,7 +148,7 @@ func (d *decoder) scalar(v *Value, into reflect.Value, s slot) {
 }
 
 func (d *decoder) whole(v *Value, into reflect.Value, s slot) {
-	want := scalarWant(into.Type())
+	want := traitsOf(into.Type()).want
 	var err error
 	if into.CanInt() {
 		var n int64
@@ -178,9 +174,8 @@ func (d *decoder) whole(v *Value, into reflect.Value, s slot) {
 
 // string fills a text field, of one of the allowed values if it has such.
 func (d *decoder) string(v *Value, into reflect.Value, s slot) {
-	if e, ok := zeroAs[Enumerated](into.Type()); ok && !contains(e.Enum(), v.Text) {
-		hint := lang.DidYouMean(cut(v.Text), e.Enum())
-		d.mistyped(v, s, "one of "+strings.Join(e.Enum(), ", "), hint)
+	if enum := traitsOf(into.Type()).enum; enum != nil && !contains(enum, v.Text) {
+		d.mistyped(v, s, "one of "+strings.Join(enum, ", "), lang.DidYouMean(cut(v.Text), enum))
 		return
 	}
 	into.SetString(v.Text)
@@ -195,25 +190,6 @@ func boolHint(text string) string {
 		return "write true"
 	case "no", "off", "n", "0", "false":
 		return "write false"
-	}
-	return ""
-}
-
-func scalarWant(t reflect.Type) string {
-	if w, ok := zeroAs[Described](t); ok {
-		return w.Want()
-	}
-	switch t.Kind() {
-	case reflect.String:
-		return "a text"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Float32, reflect.Float64:
-		return "a number"
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return "a whole number"
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return "a whole number from 0 up"
 	}
 	return ""
 }

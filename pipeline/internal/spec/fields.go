@@ -100,6 +100,49 @@ var (
 	valueType = reflect.TypeFor[*Value]()
 )
 
+// traits is what Decode has to know of a type that is not in its reflect.Kind.
+type traits struct {
+	text bool     // reads itself
+	want string   // what a scalar takes, in words; "" for types that are no scalars
+	enum []string // the allowed texts, or nil
+}
+
+var allTraits sync.Map // reflect.Type -> *traits
+
+func traitsOf(t reflect.Type) *traits {
+	if known, ok := allTraits.Load(t); ok {
+		return known.(*traits)
+	}
+	tr := &traits{text: reflect.PointerTo(t).Implements(textType), want: kindWords(t.Kind())}
+	if w, ok := zeroAs[Described](t); ok {
+		tr.want = w.Want()
+	} else if tr.text {
+		tr.want = "a single value"
+	}
+	if e, ok := zeroAs[Enumerated](t); ok && t.Kind() == reflect.String {
+		tr.enum = e.Enum()
+	}
+	allTraits.Store(t, tr)
+	return tr
+}
+
+// kindWords says what a scalar of a Go kind takes.
+func kindWords(k reflect.Kind) string {
+	switch k {
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "a whole number"
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "a whole number from 0 up"
+	}
+	return ""
+}
+
 // zeroAs returns the zero value of a type as an interface, when it or a pointer to it implements that.
 func zeroAs[T any](t reflect.Type) (T, bool) {
 	p := reflect.New(t)
@@ -109,5 +152,3 @@ func zeroAs[T any](t reflect.Type) (T, bool) {
 	v, ok := p.Interface().(T)
 	return v, ok
 }
-
-func isText(t reflect.Type) bool { return reflect.PointerTo(t).Implements(textType) }

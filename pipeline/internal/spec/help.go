@@ -60,18 +60,18 @@ func nestedStruct(t reflect.Type) (nested reflect.Type, list bool) {
 		list = list || t.Kind() == reflect.Slice
 		t = t.Elem()
 	}
-	if t.Kind() != reflect.Struct || isText(t) {
+	if t.Kind() != reflect.Struct || traitsOf(t).text {
 		return nil, false
 	}
 	return t, list
 }
 
 func typeWords(t reflect.Type) string {
-	if e, ok := zeroAs[Enumerated](t); ok && t.Kind() == reflect.String {
-		return strings.Join(e.Enum(), " | ")
-	}
-	if w := scalarWant(t); w != "" {
-		return strings.TrimPrefix(w, "a ")
+	switch traits := traitsOf(t); {
+	case traits.enum != nil:
+		return strings.Join(traits.enum, " | ")
+	case traits.want != "":
+		return strings.TrimPrefix(traits.want, "a ")
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

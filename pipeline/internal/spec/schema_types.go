@@ -13,7 +13,7 @@ func (b *schemaBuilder) value(t reflect.Type, one bool) object {
 		return object{}
 	case t.Kind() == reflect.Pointer:
 		return object{"anyOf": []object{b.value(t.Elem(), one), {"type": "null"}}}
-	case isText(t):
+	case traitsOf(t).text:
 		return b.text(t)
 	}
 	switch t.Kind() {
@@ -40,7 +40,7 @@ func (b *schemaBuilder) value(t reflect.Type, one bool) object {
 }
 
 func (b *schemaBuilder) whole(t reflect.Type) object {
-	switch scalarWant(t) {
+	switch traitsOf(t).want {
 	case "a whole number":
 		return b.scalar(object{"type": "integer"}, object{"type": "string", "pattern": `^[-+]?[0-9]+$`})
 	case "a whole number from 0 up":
@@ -67,8 +67,8 @@ func (b *schemaBuilder) scalar(ways ...object) object {
 }
 
 func (b *schemaBuilder) string(t reflect.Type) object {
-	if e, ok := zeroAs[Enumerated](t); ok {
-		return b.scalar(object{"enum": e.Enum()})
+	if enum := traitsOf(t).enum; enum != nil {
+		return b.scalar(object{"enum": enum})
 	}
 	return anyScalar()
 }
