@@ -99,7 +99,9 @@ func tree(b *testing.B, dir string, files, size int) {
 func BenchmarkCommit(b *testing.B) {
 	for _, files := range []int{10, 1500, 7000} {
 		b.Run(fmt.Sprint(files), func(b *testing.B) {
-			s, err := Open(filepath.Join(b.TempDir(), "cache"), Options{})
+			dir := b.TempDir() // a disk, where there is one
+			b.Cleanup(func() { _ = removeTree(filepath.Join(dir, "cache")) })
+			s, err := Open(filepath.Join(dir, "cache"), Options{})
 			if err != nil {
 				b.Fatal(err)
 			}

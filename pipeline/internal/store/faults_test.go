@@ -121,9 +121,7 @@ func (sc scenario) prepare(t *testing.T, dir string) {
 		return
 	}
 	e := build(t, openTest(t, dir), "recipe", Info{Kind: "build"})
-	if err := removeTree(filepath.Join(e.Dir(), "bin")); err != nil {
-		t.Fatal(err)
-	}
+	spoiled(t, e.root, func(root string) error { return removeTree(root + "/out/bin") })
 }
 
 func (sc scenario) attempt(t *testing.T, dir string, fsys FS) (committed bool, err error) {
