@@ -15,7 +15,6 @@ import (
 var autotools = recipe{
 	name:     Autotools,
 	doc:      "configure and make, outside the source tree: PostgreSQL 11 and later",
-	minMajor: 10,
 	compiles: true,
 	needs:    autotoolsNeeds,
 	build:    buildAutotools,

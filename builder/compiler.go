@@ -75,19 +75,22 @@ func (j *job) usesLTO() bool {
 	})
 }
 
-// archiver returns "AR=..." and "RANLIB=..." for link-time optimisation with gcc, unless Env says otherwise.
+// archiver returns "AR=..." and "RANLIB=..." for link-time optimisation: the compiler's own tools, of the same version ("gcc-13"
+// has gcc-ar-13). Env has the last word, and a compiler of another family is left to its user.
 func (j *job) archiver() []string {
-	cc := compilerName(j.Env)
-	if !j.usesLTO() || !strings.Contains(filepath.Base(cc), "gcc") {
+	cc := filepath.Base(compilerName(j.Env))
+	family := map[bool]string{true: "gcc", false: "clang"}[strings.Contains(cc, "gcc")]
+	if !j.usesLTO() || !strings.Contains(cc, family) {
 		return nil
 	}
+	prefix := map[string]string{"gcc": "gcc-", "clang": "llvm-"}[family]
 	var out []string
-	for variable, tool := range map[string]string{"AR": "gcc-ar", "RANLIB": "gcc-ranlib"} {
+	for _, variable := range []string{"AR", "RANLIB"} {
+		tool := strings.Replace(cc, family, prefix+strings.ToLower(variable), 1)
 		if j.Env[variable] == "" && lookTool(tool, j.Env) != "" {
 			out = append(out, variable+"="+tool)
 		}
 	}
-	slices.Sort(out)
 	return out
 }
 

@@ -49,7 +49,7 @@ func newJob(s Spec, version string) (*job, error) {
 		}
 	}
 	if s.As != nil {
-		for _, dir := range []string{s.Source, s.Scratch} {
+		for _, dir := range []string{s.Source, s.Scratch, s.Dest} {
 			if err := reachable(dir, s.As); err != nil {
 				return nil, err
 			}

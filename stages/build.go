@@ -154,7 +154,7 @@ func (b *BuildStage) Run(ctx context.Context, env *engine.Env) error {
 	spec := builder.Spec{Recipe: string(b.Recipe), Source: source, Dest: env.Dir, Scratch: env.Scratch, CFLAGS: b.CFLAGS, LDFLAGS: b.LDFLAGS,
 		Make: b.Make, Env: b.Env, Contrib: b.Contrib, Jobs: b.Jobs, As: as, Log: env.Log,
 		Progress: func(what string, done, total float64) {
-			env.Progress(engine.Progress{What: what, Done: done, Total: total})
+			env.Progress(engine.Progress{What: what, Done: done, Total: total, Unit: "files"})
 		}}
 	if spec.Patches, err = b.patchTexts(); err != nil {
 		return err
