@@ -21,6 +21,8 @@ type Control struct {
 	ControlVersion   uint32 // of the file's format
 	CatalogVersion   uint32 // changes with every incompatible server
 	State            string // "shut down", "in production", ...
+	Checkpoint       uint64 // position of the last checkpoint in the log
+	Timeline         uint32 // of that checkpoint
 	BlockSize        uint32
 	WALBlockSize     uint32
 	WALSegmentSize   uint32
@@ -87,6 +89,8 @@ func parseControl(b []byte) (Control, error) {
 		ControlVersion:   u32(8),
 		CatalogVersion:   u32(12),
 		State:            stateName(u32(16)),
+		Checkpoint:       binary.NativeEndian.Uint64(b[32:]),
+		Timeline:         u32(48),
 		MaxAlign:         max(u32(mark-4), u32(mark-8)), // next to the mark or before padding, which is zero
 		BlockSize:        u32(mark + 8),
 		WALBlockSize:     u32(mark + 16),

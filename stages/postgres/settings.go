@@ -14,7 +14,10 @@ import (
 )
 
 // Setting is one setting of a server.
-type Setting struct{ Name, Value string }
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
 
 // SettingError says why a server refuses one setting. Nothing has been started when it is returned.
 type SettingError struct {
@@ -25,12 +28,26 @@ type SettingError struct {
 }
 
 func (e *SettingError) Error() string {
-	msg := fmt.Sprintf("setting %s = %q: %s", e.Name, e.Value, e.Msg)
-	if e.Hint != "" {
-		msg += " (" + e.Hint + ")"
-	}
-	return msg
+	return fmt.Sprintf("setting %s = %q: %s", e.Name, e.Value, e.Reason())
 }
+
+// Unsupported says whether the setting or its value is one that other versions or builds take, as opposed to a value
+// that is out of range or has the wrong unit.
+func (e *SettingError) Unsupported() bool {
+	return e.Unknown || strings.HasPrefix(e.Hint, "Available values:") || strings.HasSuffix(e.Msg, "requires a Boolean value") ||
+		strings.HasPrefix(e.Hint, hintContrib)
+}
+
+// Reason is what is wrong, without the setting's name and value in front.
+func (e *SettingError) Reason() string {
+	if e.Hint == "" {
+		return e.Msg
+	}
+	return e.Msg + " (" + e.Hint + ")"
+}
+
+// hintContrib begins the hint about a library that is missing.
+const hintContrib = "build it with contrib"
 
 // Conf renders settings in the format of postgresql.conf, in the order given.
 func Conf(settings []Setting) string {
@@ -235,7 +252,7 @@ func (i Install) missingLibraries(settings []Setting) []*SettingError {
 		for _, lib := range strings.FieldsFunc(s.Value, func(r rune) bool { return r == ',' || r == ' ' || r == '"' }) {
 			if !strings.Contains(lib, "/") && !i.hasLibrary(lib) {
 				out = append(out, &SettingError{Name: s.Name, Value: s.Value,
-					Msg: fmt.Sprintf("server %s has no library %q", i.Version, lib), Hint: "build it with contrib, or leave it out"})
+					Msg: fmt.Sprintf("server %s has no library %q", i.Version, lib), Hint: hintContrib + ", or leave it out"})
 			}
 		}
 	}

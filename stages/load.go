@@ -1,0 +1,215 @@
+package stages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pgpipeline/pipeline/engine"
+	"pgpipeline/stages/postgres"
+	"pgpipeline/stages/workload"
+)
+
+// Load is the kind that makes a data directory and fills it.
+var Load = engine.Kind{
+	Name: "load",
+	Doc: `Fill a new data directory for a workload
+
+Makes a data directory with the config's initdb options, starts the built server on it, loads the workload's tables, vacuums,
+analyzes, checkpoints, and stops the server cleanly. The load runs under a profile of its own that never changes, so a setting
+such as shared_buffers never loads data again; it yields no measurement. The same seed gives the same rows. Each block of a run
+starts on a copy of this data.`,
+	Scope: engine.Host,
+	Takes: []engine.Take{{Kind: "build"}, {Kind: "config", Field: "initdb", Optional: true}},
+	New: func() engine.Stage {
+		return &LoadStage{Workload: "sysbench", Tables: 1, Rows: 1_000_000, Seed: 1, Clients: 1, PrimaryKey: true}
+	},
+	Heavy: true,
+}
+
+// LoadStage is the parameters of a load stage.
+type LoadStage struct {
+	Workload   WorkloadName `yaml:"workload" doc:"what to load: sysbench (the microbenchmarks' tables) or insert (the insert benchmark)"`
+	Tables     int          `yaml:"tables" doc:"number of tables"`
+	Rows       engine.Count `yaml:"rows" doc:"rows of each table, such as 1M"`
+	Seed       uint64       `yaml:"seed" doc:"of the random values in the rows"`
+	Clients    int          `yaml:"clients" doc:"for the insert benchmark: how many clients the data is for"`
+	Through    string       `yaml:"through" doc:"for the insert benchmark: the last step of the load that is part of the data, such as l.i0 or l.x"`
+	PrimaryKey bool         `yaml:"primary_key" doc:"false gives sysbench tables a plain index on id in place of the primary key"`
+	Jobs       int          `yaml:"jobs" key:"-" doc:"connections that load at the same time; one for each CPU unless given"`
+}
+
+// WorkloadName is the name of a workload.
+type WorkloadName string
+
+// Enum lists the workloads.
+func (WorkloadName) Enum() []string {
+	var names []string
+	for _, w := range workload.All {
+		names = append(names, w.Name)
+	}
+	return names
+}
+
+// loadProfile is how the server runs while it loads: nothing is made durable before the end, nothing runs in the background,
+// and the log stays short. It is part of the recipe, since it shapes the files.
+var loadProfile = []postgres.Setting{
+	{Name: "autovacuum", Value: "off"},
+	{Name: "bgwriter_lru_maxpages", Value: "0"},
+	{Name: "checkpoint_timeout", Value: "1h"},
+	{Name: "fsync", Value: "off"},
+	{Name: "full_page_writes", Value: "off"},
+	{Name: "maintenance_work_mem", Value: "256MB"},
+	{Name: "max_wal_senders", Value: "0"},
+	{Name: "max_wal_size", Value: "2GB"},
+	{Name: "shared_buffers", Value: "512MB"},
+	{Name: "synchronous_commit", Value: "off"},
+	{Name: "wal_level", Value: "minimal"},
+}
+
+// Check refuses data that cannot be made.
+func (l *LoadStage) Check(engine.HostFacts) error {
+	bad := func(field, format string, args ...any) error {
+		return &engine.FieldError{Field: field, Err: fmt.Errorf(format, args...)}
+	}
+	switch {
+	case !slices.Contains(l.Workload.Enum(), string(l.Workload)):
+		return bad("workload", "workload: there is no %q, only %s", l.Workload, strings.Join(l.Workload.Enum(), ", "))
+	case l.Tables < 1 || l.Tables > 10_000:
+		return bad("tables", "tables: %d is not between 1 and 10000", l.Tables)
+	case l.Rows < 1:
+		return bad("rows", "rows: a table has at least one row")
+	case int64(l.Rows) > math.MaxInt32:
+		return bad("rows", "rows: %d are more than the ids of a table can count (%d)", int64(l.Rows), math.MaxInt32)
+	case l.Clients < 1 || l.Clients > 512:
+		return bad("clients", "clients: %d is not between 1 and 512", l.Clients)
+	case l.Jobs < 0 || l.Jobs > 512:
+		return bad("jobs", "jobs: %d is not between 0 and 512", l.Jobs)
+	case l.Through != "" && l.Workload == "sysbench":
+		return bad("through", "through: the load of sysbench has no steps; leave it out")
+	}
+	return nil
+}
+
+// Fingerprint is what the machine contributes: data directories fit every machine of the same architecture. The profile is
+// in it because it is part of the program, not of the parameters.
+func (l *LoadStage) Fingerprint(_ context.Context, host engine.HostFacts) ([]string, error) {
+	lines := []string{"architecture: " + host.Arch}
+	for _, s := range loadProfile {
+		lines = append(lines, "load setting "+s.Name+": "+s.Value)
+	}
+	return lines, nil
+}
+
+// Run loads.
+func (l *LoadStage) Run(ctx context.Context, env *engine.Env) error {
+	install, err := postgres.Open(env.Inputs["build"].Dir)
+	if err != nil {
+		return err
+	}
+	data := filepath.Join(env.Dir, dataDir)
+	options := initOptionsOf(env.Inputs, install.Version)
+	began := time.Now()
+	env.Progress(engine.Progress{What: "initdb"})
+	if err := install.InitDB(ctx, data, postgres.InitOptions{Options: options, NoSync: true, Log: env.Log}); err != nil {
+		return err
+	}
+	facts, err := l.fill(ctx, env, install, data)
+	if err != nil {
+		return err
+	}
+	control, err := postgres.Seal(data)
+	if err != nil {
+		return err
+	}
+	info := l.info(install, facts, control, options)
+	info.Seconds = time.Since(began).Seconds()
+	if info.DataBytes, err = sizeOf(data); err != nil {
+		return err
+	}
+	l.report(env, info)
+	return writeInfo(env.Dir, loadInfoFile, info)
+}
+
+// initOptionsOf are the config's initdb options for this server.
+func initOptionsOf(inputs map[string]engine.Input, version string) []string {
+	config, ok := inputs["config"].Params.(*ConfigStage)
+	if !ok {
+		return nil
+	}
+	return config.initOptions(engine.Version(version))
+}
+
+// fill runs the server and the loader. An unclean stop is an error: the data would need recovery in every block.
+func (l *LoadStage) fill(ctx context.Context, env *engine.Env, install postgres.Install, data string) (facts workload.LoadFacts, err error) {
+	if err := install.CheckSettings(ctx, loadProfile); err != nil {
+		return facts, fmt.Errorf("profile of the load: %w", err)
+	}
+	server, err := postgres.Start(ctx, postgres.Config{Install: install, DataDir: data, Conf: postgres.Conf(loadProfile), Log: env.Log})
+	if err != nil {
+		return facts, err
+	}
+	defer func() { err = errors.Join(err, server.Stop(context.WithoutCancel(ctx))) }()
+	facts, err = workload.Load(ctx, workload.LoadOptions{
+		ConnString: server.ConnString, Workload: string(l.Workload), Through: l.Through, Seed: l.Seed, Jobs: l.Jobs,
+		Params: workload.Params{Tables: l.Tables, Rows: int64(l.Rows), Clients: l.Clients, NoPrimaryKey: !l.PrimaryKey},
+		Progress: func(what string, done, total float64) {
+			env.Progress(engine.Progress{What: what, Done: done, Total: total, Unit: "rows"})
+		},
+	})
+	if err == nil {
+		return facts, nil
+	}
+	if died := server.Died(); died != nil {
+		return facts, fmt.Errorf("%w\n%w", died, err)
+	}
+	if severe := server.Severe(); len(severe) > 0 {
+		return facts, fmt.Errorf("%w\n%s", err, strings.Join(severe[max(0, len(severe)-5):], "\n"))
+	}
+	return facts, err
+}
+
+func (l *LoadStage) info(install postgres.Install, facts workload.LoadFacts, control postgres.Control, options []string) LoadInfo {
+	return LoadInfo{
+		Workload: string(l.Workload), Tables: l.Tables, Rows: int64(l.Rows), TotalRows: facts.Rows, Seed: l.Seed, Clients: l.Clients,
+		Through: l.Through, PrimaryKey: l.PrimaryKey, Bytes: facts.Bytes,
+		Version: install.Version, VersionNum: install.VersionNum, CatalogVersion: control.CatalogVersion,
+		SystemIdentifier: strconv.FormatUint(control.SystemIdentifier, 10), Checksums: control.Checksums,
+		WALSegmentSize: control.WALSegmentSize, InitDB: options, Profile: loadProfile,
+		CopySeconds: facts.Copy.Seconds(), IndexSeconds: facts.Index.Seconds(), VacuumSeconds: facts.Vacuum.Seconds(),
+	}
+}
+
+// report gives reports the figures that say what data was measured on.
+func (l *LoadStage) report(env *engine.Env, info LoadInfo) {
+	env.Fact("workload", info.Workload)
+	env.Fact("tables", strconv.Itoa(info.Tables))
+	env.Fact("rows", l.Rows.String())
+	env.Fact("bytes", strconv.FormatInt(info.Bytes, 10))
+	env.Fact("checksums", strconv.FormatBool(info.Checksums))
+	env.Fact("catalog version", strconv.FormatUint(uint64(info.CatalogVersion), 10))
+	if info.CopySeconds > 0 {
+		env.Fact("rows per second", strconv.FormatFloat(float64(info.TotalRows)/info.CopySeconds, 'f', 0, 64))
+	}
+}
+
+func sizeOf(dir string) (total int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			total += info.Size()
+		}
+		return err
+	})
+	return total, err
+}
