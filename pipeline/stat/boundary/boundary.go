@@ -25,12 +25,21 @@ const (
 
 // Levels returns the one-sided level of each look for the total alpha; 0 where the look cannot reject.
 func (p Plan) Levels(alpha float64) []float64 {
-	levels := make([]float64, len(p.Times))
-	crossed := 0.0
+	levels, _ := p.run(alpha)
+	return levels
+}
+
+// Crossed is the chance of having crossed by the last look.
+func (p Plan) Crossed(alpha float64) float64 {
+	_, crossed := p.run(alpha)
+	return crossed
+}
+
+func (p Plan) run(alpha float64) (levels []float64, crossed float64) {
+	levels = make([]float64, len(p.Times))
 	var path density
 	for k, t := range p.Times {
-		allowed := alpha*p.Spend[k] - crossed
-		z := path.solve(t, allowed)
+		z := path.solve(t, alpha*p.Spend[k]-crossed)
 		level := upper(z)
 		if p.Attainable != nil {
 			level = p.Attainable(k, level)
@@ -43,7 +52,7 @@ func (p Plan) Levels(alpha float64) []float64 {
 		crossed += path.crossing(t, z)
 		path = path.advance(t, z)
 	}
-	return levels
+	return levels, crossed
 }
 
 // density is that of the statistic at one look over the paths that have not crossed yet. The zero value is the start.
