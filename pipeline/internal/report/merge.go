@@ -21,6 +21,9 @@ type Merged struct {
 	// Rates is the rate per block in the unit of the step, in the order of the blocks.
 	Rates []BlockRate
 	Notes map[string]string
+	// Cost is totals over the counted time, as the stages reported them.
+	Cost     map[string]float64
+	Unsteady int // blocks
 }
 
 // MergedOp is one operation's latency over all counted blocks.
@@ -60,7 +63,7 @@ func merge(f Facet) map[mergeKey]*Merged {
 			}
 			k := mergeKey{m.Step, m.Variant}
 			if all[k] == nil {
-				all[k] = &Merged{Ops: map[string]*MergedOp{}, Notes: map[string]string{}}
+				all[k] = &Merged{Ops: map[string]*MergedOp{}, Notes: map[string]string{}, Cost: map[string]float64{}}
 			}
 			all[k].add(i, m)
 		}
@@ -86,6 +89,12 @@ func (g *Merged) add(block int, m engine.Measurement) {
 	}
 	for k, v := range m.Notes {
 		g.Notes[k] = v
+	}
+	for k, v := range m.Cost {
+		g.Cost[k] += v
+	}
+	if m.Unsteady {
+		g.Unsteady++
 	}
 }
 

@@ -37,6 +37,7 @@ type format struct {
 var formats = []format{
 	{"text", "tables for a terminal", writeText},
 	{"markdown", "a comment for a merge request, below 60 kB", writeMarkdown},
+	{"html", "one self-contained page with charts", writeHTML},
 	{"json", "estimates and verdicts, versioned", writeJSON},
 	{"csv", "one line per step, variant and metric", writeCSV},
 	{"junit", "JUnit XML, one test case per assertion", writeJUnit},

@@ -306,6 +306,15 @@ func (t *textReport) verdict() {
 	t.line("%s  %s", t.paint(wordStyle(outcome).Bold(true), outcome), clean(t.v.Headline))
 }
 
+// cleanLines is clean for text of several lines.
+func cleanLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = clean(l)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // clean makes outside text safe for a terminal: redacted, one line, no control characters.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {

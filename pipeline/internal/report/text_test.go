@@ -87,7 +87,7 @@ func TestText(t *testing.T) {
 func TestGolden(t *testing.T) {
 	in := example()
 	for name, file := range map[string]string{"markdown": "report.md", "json": "report.json", "csv": "report.csv",
-		"junit": "report.junit.xml", "bench": "report.bench", "github": "report.github"} {
+		"junit": "report.junit.xml", "bench": "report.bench", "html": "report.html", "github": "report.github"} {
 		golden(t, file, render(t, name, in))
 	}
 }

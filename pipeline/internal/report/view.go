@@ -2,13 +2,13 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"time"
 
 	"pgpipeline/pipeline/engine"
 	"pgpipeline/pipeline/gate"
-	"pgpipeline/pipeline/internal/report/redact"
 )
 
 // View is a record and its verdict, ordered for reading.
@@ -31,7 +31,7 @@ type Facet struct {
 	Heading  string // "" when there is only one facet
 	Variants []Variant
 	Groups   []Group
-	// Extra are groups without rows of their own here: the user's, and published ones that overlap.
+	// Extra are the user's groups: without rows of their own here, as they overlap with others.
 	Extra   []Group
 	Summary []Summary
 	Blocks  []engine.BlockRecord // the evidence, in the order of time
@@ -151,21 +151,8 @@ func buildFacet(info engine.Facet, rec *engine.Record, verdict gate.Verdict, est
 	for i, v := range info.Variants {
 		f.Variants = append(f.Variants, Variant{Name: v.Name, Base: v.Base, Index: i, Info: v})
 	}
-	index := map[string]int{}
-	for _, step := range info.Steps {
-		name := "other steps"
-		if len(step.Groups) > 0 {
-			name = step.Groups[0]
-		}
-		i, ok := index[name]
-		if !ok {
-			i = len(f.Groups)
-			index[name] = i
-			f.Groups = append(f.Groups, Group{Name: name, Cells: f.groupCells(name, verdict.Groups)})
-		}
-		f.Groups[i].Rows = append(f.Groups[i].Rows, f.row(step, est))
-	}
-	f.Extra = f.extraGroups(verdict.Groups, index)
+	shown := f.addRows(est, verdict.Groups)
+	f.Extra = f.extraGroups(rec.Experiment.Groups, verdict.Groups, shown)
 	f.Summary = f.summaries()
 	for _, b := range rec.Blocks {
 		if b.Facet == info.Name && b.Stage == info.Stage && b.Series == info.Series {
@@ -220,15 +207,62 @@ func (f Facet) groupCells(name string, groups []gate.GroupEstimate) []Cell {
 	return cells
 }
 
-func (f Facet) extraGroups(groups []gate.GroupEstimate, shown map[string]int) []Group {
+// addRows puts each step into one group and returns the names of the groups.
+func (f *Facet) addRows(est map[cellKey]*gate.StepEstimate, groups []gate.GroupEstimate) map[string]int {
+	home := partition(f.Info.Steps)
+	index := map[string]int{}
+	for _, step := range f.Info.Steps {
+		name := home[step.Name]
+		i, ok := index[name]
+		if !ok {
+			i = len(f.Groups)
+			index[name] = i
+			f.Groups = append(f.Groups, Group{Name: name, Cells: f.groupCells(name, groups)})
+		}
+		f.Groups[i].Rows = append(f.Groups[i].Rows, f.row(step, est))
+	}
+	return index
+}
+
+const noGroup = "other steps"
+
+// partition gives each step one of its groups. Steps belong to groups of several generations of reports; the largest group that still
+// has unplaced steps is taken first, which finds the generation that a list of steps was made for.
+func partition(steps []engine.StepInfo) map[string]string {
+	home := map[string]string{}
+	for len(home) < len(steps) {
+		size := map[string]int{}
+		best := noGroup
+		for _, s := range steps {
+			if home[s.Name] != "" {
+				continue
+			}
+			for _, g := range s.Groups {
+				if size[g]++; size[g] > size[best] {
+					best = g
+				}
+			}
+		}
+		for _, s := range steps {
+			if home[s.Name] == "" && (best == noGroup || slices.Contains(s.Groups, best)) {
+				home[s.Name] = best
+			}
+		}
+	}
+	return home
+}
+
+// extraGroups are the user's own groups.
+func (f Facet) extraGroups(own map[string][]string, groups []gate.GroupEstimate, shown map[string]int) []Group {
 	var list []Group
-	seen := map[string]bool{}
-	for _, g := range groups {
-		if _, ok := shown[g.Group]; ok || seen[g.Group] || g.Facet != f.Info.Name || g.Stage != f.Info.Stage {
+	for _, name := range sortedKeys(own) {
+		if _, ok := shown[name]; ok {
 			continue
 		}
-		seen[g.Group] = true
-		list = append(list, Group{Name: g.Group, Cells: f.groupCells(g.Group, groups)})
+		g := Group{Name: name, Cells: f.groupCells(name, groups)}
+		if slices.ContainsFunc(g.Cells, func(c Cell) bool { return c.Ratio != nil || c.State != "" }) {
+			list = append(list, g)
+		}
 	}
 	return list
 }
@@ -327,10 +361,10 @@ func (f Facet) BlockMinutes() float64 {
 
 // Stage sums up the nodes of one kind.
 type Stage struct {
-	Kind                                       string
-	Cached, Done, Failed, Skipped, Interrupted int
-	Seconds                                    float64
-	Nodes                                      []engine.NodeRecord
+	Kind                                                 string
+	Cached, Unneeded, Done, Failed, Skipped, Interrupted int
+	Seconds                                              float64
+	Nodes                                                []engine.NodeRecord
 }
 
 func buildStages(nodes []engine.NodeRecord) []Stage {
@@ -348,6 +382,9 @@ func buildStages(nodes []engine.NodeRecord) []Stage {
 		switch n.Status {
 		case "cached":
 			s.Cached++
+			continue
+		case "unneeded":
+			s.Unneeded++
 			continue
 		case "done":
 			s.Done++
@@ -372,6 +409,7 @@ func (s Stage) Text() string {
 		}
 	}
 	add(s.Cached, "from the cache")
+	add(s.Unneeded, "not needed")
 	made := "made"
 	if s.Seconds > 0 {
 		made += " in " + durationText(s.Seconds)
@@ -388,7 +426,7 @@ func buildWarnings(rec *engine.Record, verdict gate.Verdict) []string {
 	var order []string
 	count := map[string]int{}
 	add := func(prefix, text string) {
-		text = redact.Text(strings.TrimSpace(text))
+		text = strings.TrimSpace(clean(text))
 		if text == "" {
 			return
 		}

@@ -1,0 +1,144 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+
+	"pgpipeline/pipeline/engine"
+)
+
+// seriesBuckets is the most points that a line has: a page is as fine as its pixels.
+const seriesBuckets = 240
+
+// span is a stretch of a series: its mean rate, and the worst response and lowest rate in it, so that a stall of one second is seen
+// however long the run was.
+type span struct{ t, rate, least, worst float64 }
+
+// spans reduces the seconds of one operation to at most n stretches.
+func spans(series []engine.Second, op string, n int) []span {
+	if len(series) == 0 {
+		return nil
+	}
+	size := (len(series) + n - 1) / n
+	var list []span
+	for from := 0; from < len(series); from += size {
+		part := series[from:min(from+size, len(series))]
+		sp := span{t: float64(from), least: math.Inf(1)}
+		for _, s := range part {
+			r := s.Ops[op]
+			sp.rate += r / float64(len(part))
+			sp.least = min(sp.least, r)
+			sp.worst = max(sp.worst, s.MaxSeconds[op])
+		}
+		list = append(list, sp)
+	}
+	return list
+}
+
+// seriesChart draws rate over time and, below, the worst response on a logarithmic axis. The blocks follow each other.
+type seriesChart struct {
+	step, op string
+	x        scale
+	rate     scale
+	worst    scale
+	lines    map[int][]span // by variant index
+	bounds   []int
+}
+
+const seriesWidth = 560.0
+
+func seriesCharts(step, op string, variants []Variant, merged map[mergeKey]*Merged) template.HTML {
+	c := &seriesChart{step: step, op: op, lines: map[int][]span{}}
+	length, most, slow, quick := 0, 0.0, 0.0, math.Inf(1)
+	for _, v := range variants {
+		m := merged[mergeKey{step, v.Name}]
+		if m == nil || len(m.Series) < 2 {
+			continue
+		}
+		c.lines[v.Index] = spans(m.Series, op, seriesBuckets)
+		if len(m.Series) > length {
+			length, c.bounds = len(m.Series), m.Bounds
+		}
+		for _, s := range c.lines[v.Index] {
+			most, slow = max(most, s.rate), max(slow, s.worst)
+			if s.worst > 0 {
+				quick = min(quick, s.worst)
+			}
+		}
+	}
+	if len(c.lines) == 0 || most <= 0 {
+		return ""
+	}
+	c.x = scale{lo: 0, hi: float64(length), from: 56, to: seriesWidth - 10}
+	c.rate = scale{lo: 0, hi: most * 1.05, from: 120, to: 10}
+	c.worst = scale{lo: quick / 1.5, hi: slow * 1.5, from: 212, to: 140, log: true}
+	return c.draw(variants, slow > 0)
+}
+
+func (c *seriesChart) draw(variants []Variant, responses bool) template.HTML {
+	height := 150.0
+	if responses {
+		height = 236
+	}
+	name := c.step
+	if c.op != "" {
+		name += ", " + c.op
+	}
+	s := newSVG(seriesWidth, height, fmt.Sprintf("Rate of %s per second over the measured time, and the worst response, for %d variants", name, len(c.lines)))
+	c.axes(s, responses)
+	for _, v := range variants {
+		spans, ok := c.lines[v.Index]
+		if !ok {
+			continue
+		}
+		var rate, worst []point
+		for _, sp := range spans {
+			rate = append(rate, point{c.x.at(sp.t), c.rate.at(sp.rate)})
+			worst = append(worst, point{c.x.at(sp.t), c.worst.at(sp.worst)})
+		}
+		s.group(v.Name, func() {
+			s.polyline(rate, "curve "+variantClass(v))
+			if responses {
+				s.polyline(worst, "curve thin "+variantClass(v))
+			}
+		})
+	}
+	return s.done()
+}
+
+func (c *seriesChart) axes(s *svg, responses bool) {
+	for _, v := range c.rate.ticks(3) {
+		s.line(c.x.from, c.rate.at(v), c.x.to, c.rate.at(v), "grid")
+		s.text(c.x.from-5, c.rate.at(v)+3.5, "end small num", shortRate(v))
+	}
+	s.text(c.x.to, c.rate.to+2, "end small dim", "per second")
+	foot := c.rate.from
+	if responses {
+		foot = c.worst.from
+		for _, v := range c.worst.ticks(0) {
+			s.line(c.x.from, c.worst.at(v), c.x.to, c.worst.at(v), "grid")
+			s.text(c.x.from-5, c.worst.at(v)+3.5, "end small num", secondsText(v))
+		}
+		s.text(c.x.to, c.worst.to+2, "end small dim", "worst response")
+	}
+	for _, b := range c.bounds {
+		if b > 0 {
+			s.line(c.x.at(float64(b)), c.rate.to, c.x.at(float64(b)), foot, "bound")
+		}
+	}
+	for _, v := range c.x.ticks(6) {
+		s.text(c.x.at(v), foot+14, "mid small num", durationText(v))
+	}
+}
+
+// shortRate writes an axis label: 12k, 1.5M.
+func shortRate(v float64) string {
+	switch {
+	case v >= 1e6:
+		return fmt.Sprintf("%.3gM", v/1e6)
+	case v >= 1e3:
+		return fmt.Sprintf("%.3gk", v/1e3)
+	}
+	return fmt.Sprintf("%.3g", v)
+}

@@ -1,0 +1,180 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"sort"
+	"strings"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/dustin/go-humanize"
+
+	"pgpipeline/pipeline/internal/report/redact"
+)
+
+// htmlStep is the folded part about one step.
+type htmlStep struct {
+	Name, Anchor, Loop string
+	Open               bool
+	Cells              []htmlCell
+	Latency            []htmlLatency
+	Charts             []htmlChart
+	Notes              []htmlNote
+}
+
+type htmlLatency struct {
+	Variant, Class, Op, Rate, Max, Rate99, Count string
+	Percentiles                                  []string
+}
+
+type htmlChart struct {
+	Title string
+	SVG   template.HTML
+}
+
+type htmlNote struct {
+	Variant, Name, Text string
+	Long                bool
+}
+
+var shownPercentiles = []float64{50, 95, 99, 99.9}
+
+func (h *htmlFacet) addSteps(f Facet, merged map[mergeKey]*Merged) {
+	for _, r := range f.Rows() {
+		s := htmlStep{Name: clean(r.Name), Anchor: stepAnchor(f, r.Name), Loop: loopNote(r)}
+		for _, v := range f.Candidates() {
+			s.Cells = append(s.Cells, buildCell(r.Name, r.Cells[v.Index]))
+		}
+		for _, op := range operations(f, r, merged) {
+			s.addOperation(f, r, op, merged)
+			h.Tails = append(h.Tails, tail(f, r, op, merged))
+		}
+		for _, op := range seriesOperations(f, r, merged) {
+			if svg := seriesCharts(r.Name, op, f.Variants, merged); svg != "" {
+				s.Charts = append(s.Charts, htmlChart{Title: strings.TrimSpace(clean(op) + " rate over time; the dashed lines part the blocks"), SVG: svg})
+			}
+		}
+		s.Notes = stepNotes(f, r, merged)
+		s.Open = insertStep.MatchString(r.Name)
+		h.Steps = append(h.Steps, s)
+	}
+}
+
+func loopNote(r Row) string {
+	if r.Step.OpenLoop {
+		return "Open loop: response times count from the intended start."
+	}
+	return "Closed loop: a stall delays the operations that would have come, and they are not counted in the percentiles."
+}
+
+// operations are those that any variant has, sorted.
+func operations(f Facet, r Row, merged map[mergeKey]*Merged) []string {
+	return union(f, r, merged, (*Merged).OpNames)
+}
+
+func seriesOperations(f Facet, r Row, merged map[mergeKey]*Merged) []string {
+	return union(f, r, merged, (*Merged).seriesOps)
+}
+
+func union(f Facet, r Row, merged map[mergeKey]*Merged, names func(*Merged) []string) []string {
+	set := map[string]bool{}
+	for _, v := range f.Variants {
+		if m := merged[mergeKey{r.Name, v.Name}]; m != nil {
+			for _, n := range names(m) {
+				set[n] = true
+			}
+		}
+	}
+	return sortedKeys(set)
+}
+
+// addOperation adds the percentiles of one operation, and its histogram.
+func (s *htmlStep) addOperation(f Facet, r Row, op string, merged map[mergeKey]*Merged) {
+	hist := map[string]*hdrhistogram.Histogram{}
+	for _, v := range f.Variants {
+		m := merged[mergeKey{r.Name, v.Name}]
+		if m == nil || m.Ops[op] == nil {
+			continue
+		}
+		o := m.Ops[op]
+		hist[v.Name] = o.Best()
+		l := htmlLatency{Variant: clean(v.Name), Class: variantClass(v), Op: clean(op), Rate: rateText(float64(o.Count) / max(m.Seconds, 1e-9)),
+			Max: secondsText(o.MaxSeconds), Count: humanize.Comma(o.Count), Percentiles: percentiles(o.Best()), Rate99: rate99(m, op)}
+		if len(operations(f, r, merged)) == 1 {
+			l.Rate = nonZero(r.Cells[v.Index].QPS.Point, rateText)
+		}
+		s.Latency = append(s.Latency, l)
+	}
+	if svg := latencyChart(r.Name, op, f.Variants, hist); svg != "" {
+		s.Charts = append(s.Charts, htmlChart{Title: strings.TrimSpace(clean(op) + " response times, share of operations"), SVG: svg})
+	}
+}
+
+func percentiles(h *hdrhistogram.Histogram) []string {
+	list := make([]string, len(shownPercentiles))
+	for i, p := range shownPercentiles {
+		if h != nil && h.TotalCount() > 0 {
+			list[i] = secondsText(float64(h.ValueAtPercentile(p)) / 1e9)
+		}
+	}
+	return list
+}
+
+// rate99 is the rate that was exceeded in 99 % of the seconds, "" with fewer than ten of them.
+func rate99(m *Merged, op string) string {
+	if len(m.Series) < 10 {
+		return ""
+	}
+	rates := make([]float64, len(m.Series))
+	for i, s := range m.Series {
+		rates[i] = s.Ops[op]
+	}
+	sort.Float64s(rates)
+	return rateText(rates[len(rates)/100])
+}
+
+func tail(f Facet, r Row, op string, merged map[mergeKey]*Merged) htmlTail {
+	t := htmlTail{Step: clean(r.Name), Op: clean(op)}
+	for _, v := range f.Variants {
+		text := ""
+		if m := merged[mergeKey{r.Name, v.Name}]; m != nil && m.Ops[op] != nil {
+			text = percentiles(m.Ops[op].Best())[2]
+		}
+		t.Cells = append(t.Cells, text)
+	}
+	return t
+}
+
+// stepNotes are what the stage noted about a step: the case that was measured, rows changed, excerpts of the server's log. What all
+// variants share is said once.
+func stepNotes(f Facet, r Row, merged map[mergeKey]*Merged) []htmlNote {
+	byNote := map[[2]string][]string{}
+	var order [][2]string
+	total := 0
+	for _, v := range f.Variants {
+		m := merged[mergeKey{r.Name, v.Name}]
+		if m == nil {
+			continue
+		}
+		total++
+		if m.Unsteady > 0 {
+			m.Notes["warm-up"] = fmt.Sprintf("not steady in %s", count(m.Unsteady, "block"))
+		}
+		for _, name := range sortedKeys(m.Notes) {
+			k := [2]string{name, cleanLines(redact.Value(name, m.Notes[name]))}
+			if byNote[k] == nil {
+				order = append(order, k)
+			}
+			byNote[k] = append(byNote[k], clean(v.Name))
+		}
+	}
+	var notes []htmlNote
+	for _, k := range order {
+		who := strings.Join(byNote[k], ", ")
+		if len(byNote[k]) == total && total > 1 {
+			who = "all variants"
+		}
+		notes = append(notes, htmlNote{Variant: who, Name: clean(k[0]), Text: k[1], Long: strings.Contains(k[1], "\n")})
+	}
+	return notes
+}
