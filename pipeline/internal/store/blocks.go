@@ -35,12 +35,12 @@ func (r *Run) AppendBlock(evidenceKey string, data []byte) error {
 	dir := filepath.Join(r.Dir, "blocks")
 	if r.next[prefix] == 0 {
 		if r.next[prefix], err = nextSequence(dir, prefix); err != nil {
-			return wrap(op, dir, err)
+			return runError(op, dir, err, 0)
 		}
 	}
 	path := filepath.Join(dir, fmt.Sprintf("%s-%06d-%s.json", prefix, r.next[prefix], sumText(data)[:8]))
 	if err := writeAtomic(r.runs.fs, path, data, 0o444); err != nil {
-		return spaced(wrap(op, path, err), len(data))
+		return runError(op, path, err, len(data))
 	}
 	r.next[prefix]++
 	return nil
@@ -97,7 +97,7 @@ func (r *Runs) Blocks(evidenceKey string) (blocks []Block, damage []string, err 
 			continue
 		}
 		if err != nil {
-			return nil, nil, wrap("read blocks", dir, err)
+			return nil, nil, runError("read blocks", dir, err, 0)
 		}
 		for _, d := range names {
 			_, sum, ok := blockName(d.Name(), prefix)

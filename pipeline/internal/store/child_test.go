@@ -34,14 +34,23 @@ type child struct {
 // start runs this binary in a role. It is killed when the test ends, if not before.
 func start(t *testing.T, attr *syscall.SysProcAttr, role string, args ...string) *child {
 	t.Helper()
-	exe, err := os.Executable()
+	c, err := tryStart(t, attr, role, args...)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return c
+}
+
+func tryStart(t *testing.T, attr *syscall.SysProcAttr, role string, args ...string) (*child, error) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
 	}
 	return startBinary(t, exe, attr, role, args...)
 }
 
-func startBinary(t *testing.T, exe string, attr *syscall.SysProcAttr, role string, args ...string) *child {
+func startBinary(t *testing.T, exe string, attr *syscall.SysProcAttr, role string, args ...string) (*child, error) {
 	t.Helper()
 	cmd := exec.Command(exe, args...)
 	cmd.Env = append(os.Environ(), childVar+"="+role)
@@ -49,14 +58,14 @@ func startBinary(t *testing.T, exe string, attr *syscall.SysProcAttr, role strin
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	c := &child{cmd, bufio.NewScanner(out)}
 	t.Cleanup(c.kill)
-	return c
+	return c, nil
 }
 
 // line waits for the child's next line; empty at its end.

@@ -166,18 +166,32 @@ func (p *Pending) Explain(err error) error {
 		return err
 	}
 	op := "make entry " + short(p.request.Key)
-	switch kind := kindOf(err); {
-	case kind == Full:
-		return wrap(op, p.Dir, err)
+	kind := kindOf(err)
+	switch {
+	case kind == Full, exists(p.Dir) && freeBytes(p.Dir) < fullBelow:
+		e := &Error{Kind: Full, Op: op, Path: pathOf(err, p.Dir), Bytes: treeBytes(p.root), Err: err}
+		e.complete()
+		return e
 	case !exists(p.Dir):
 		return &Error{Kind: Vanished, Op: op, Path: p.Dir, Err: err, Hint: "something removed it while it was in use; run again"}
 	case kind == ReadOnly:
 		return wrap(op, p.Dir, err)
-	case freeBytes(p.Dir) < fullBelow:
-		return &Error{Kind: Full, Op: op, Path: p.Dir, Free: freeBytes(p.Dir), Err: err,
-			Hint: "free some space (`pipeline cache gc`) or set PIPELINE_CACHE to a larger file system"}
 	}
 	return err
+}
+
+// treeBytes sums the sizes of the files below a directory, as far as they can be seen.
+func treeBytes(dir string) (sum int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			sum += info.Size()
+		}
+		return nil
+	})
+	return sum
 }
 
 // fullBelow is the free space below which a failed child process most likely failed for want of space.

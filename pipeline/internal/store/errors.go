@@ -31,7 +31,7 @@ type Error struct {
 	Kind ErrorKind
 	Op   string // what was being done: "commit entry 0a1b2c3d4e5f"
 	Path string // the file or directory it happened to
-	// Bytes that the operation needed (Full only; 0: not known) and Free bytes on the file system at that time.
+	// Full only: Bytes that were being written when the space ran out, and Free bytes on the file system afterwards.
 	Bytes, Free int64
 	Hint        string // the next thing to do; may be empty
 	Err         error
@@ -40,7 +40,7 @@ type Error struct {
 func (e *Error) Error() string {
 	msg := fmt.Sprintf("%s: %s: %v", e.Op, e.Path, cause(e.Err))
 	if e.Kind == Full {
-		msg += fmt.Sprintf(" (needs %s, %s free)", sizeText(e.Bytes), sizeText(e.Free))
+		msg += fmt.Sprintf(" (writing %s, %s free)", sizeText(e.Bytes), sizeText(e.Free))
 	}
 	if e.Hint != "" {
 		msg += "; " + e.Hint
@@ -64,6 +64,12 @@ func wrap(op, path string, err error) error {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	e := &Error{Kind: kindOf(err), Op: op, Path: pathOf(err, path), Err: err}
+	e.complete()
+	return e
+}
+
+// complete adds what follows from the kind.
+func (e *Error) complete() {
 	switch e.Kind {
 	case Full:
 		e.Free = freeBytes(e.Path)
@@ -73,7 +79,6 @@ func wrap(op, path string, err error) error {
 	case Vanished:
 		e.Hint = "something removed it while it was in use; run again"
 	}
-	return e
 }
 
 func kindOf(err error) ErrorKind {

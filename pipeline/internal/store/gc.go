@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -155,9 +156,18 @@ func (s *Store) collect(ctx context.Context, opt GCOptions) (GCResult, error) {
 	}
 	if !opt.DryRun {
 		result.Leftovers = s.sweep()
+		s.sweepTemporary()
 		s.rebuildIndex(survivors(list, doomed))
 	}
 	return result, nil
+}
+
+// sweepTemporary removes what killed processes were writing; nobody else writes such files while the gc lock is held.
+func (s *Store) sweepTemporary() {
+	names, _ := filepath.Glob(s.path(indexDir, "*.tmp-*"))
+	for _, name := range names {
+		_ = os.Remove(name)
+	}
 }
 
 // closure adds to the pinned and kept keys everything they were made from.

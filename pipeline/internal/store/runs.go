@@ -10,10 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Runs is the directory with everything that runs leave behind (`.pipeline` beside the experiments):
@@ -45,44 +42,49 @@ func OpenRuns(dir string, opt Options) *Runs {
 	return r
 }
 
-// Run is a live run of this process.
-type Run struct {
-	ID   string
-	Dir  string
-	runs *Runs
-	lock *os.File
-	mu   sync.Mutex
-	next map[string]int // block sequence by evidence prefix; see blocks.go
-}
-
 // Create begins a run with a new id such as 20261130-215700-k3vq (UTC): ids sort by time and are never used twice.
 func (r *Runs) Create() (*Run, error) {
 	const op = "begin a run"
 	root := filepath.Join(r.dir, "runs")
 	if err := mkdirs(r.fs, root, 0o755); err != nil {
-		return nil, wrap(op, root, err)
+		return nil, runError(op, root, err, 0)
 	}
 	ignore := filepath.Join(r.dir, ".gitignore")
 	if !exists(ignore) {
 		if err := writeAtomic(r.fs, ignore, []byte("*\n"), 0o644); err != nil {
-			return nil, wrap(op, ignore, err)
+			return nil, runError(op, ignore, err, 0)
 		}
 	}
+	r.sweep(root)
 	id := r.now().UTC().Format("20060102-150405-") + randomText(4)
 	for exists(filepath.Join(root, id)) {
 		id = id[:len(id)-4] + randomText(4)
 	}
 	run, err := r.begin(id)
 	if err != nil {
-		return nil, wrap(op, filepath.Join(root, id), err)
+		return nil, runError(op, filepath.Join(root, id), err, 0)
 	}
 	return run, nil
 }
 
+// sweep removes what died while it began.
+func (r *Runs) sweep(root string) {
+	names, _ := filepath.Glob(filepath.Join(root, newPrefix+"*"))
+	for _, dir := range names {
+		info, err := os.Stat(dir)
+		if err == nil && r.now().Sub(info.ModTime()) > time.Hour && !held(filepath.Join(dir, "lock")) {
+			_ = r.fs.RemoveAll(dir)
+		}
+	}
+}
+
+// newPrefix marks the directory of a run that begins.
+const newPrefix = ".new-"
+
 // begin makes the directory under another name and locks it first: whoever lists runs sees it alive or not at all.
 func (r *Runs) begin(id string) (*Run, error) {
 	final := filepath.Join(r.dir, "runs", id)
-	tmp := filepath.Join(r.dir, "runs", ".new-"+id)
+	tmp := filepath.Join(r.dir, "runs", newPrefix+id)
 	for _, dir := range []string{tmp, filepath.Join(tmp, "blocks"), filepath.Join(tmp, "logs")} {
 		if err := r.fs.Mkdir(dir, 0o755); err != nil {
 			return nil, err
@@ -113,102 +115,6 @@ func (r *Runs) pointLatest(id string) {
 	tmp := link + ".tmp-" + randomText(6)
 	if os.Symlink(id, tmp) == nil && os.Rename(tmp, link) != nil {
 		_ = os.Remove(tmp)
-	}
-}
-
-func (r *Runs) lockRun(ctx context.Context, id, dir string) (*Run, error) {
-	path := filepath.Join(dir, "lock")
-	lock, err := acquire(ctx, lockRequest{open: openLockFile(path), how: unix.LOCK_EX})
-	if err != nil {
-		return nil, err
-	}
-	sign(lock, self(id, ""))
-	return &Run{ID: id, Dir: dir, runs: r, lock: lock, next: map[string]int{}}, nil
-}
-
-// resumeWait covers those who look whether a run is alive, which locks it for an instant.
-const resumeWait = time.Second
-
-// Resume takes up a run that has ended or died; ref is as for Load. A live one gives a Busy error that names its process.
-func (r *Runs) Resume(ref string) (*Run, error) {
-	id, err := r.Find(ref)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), resumeWait)
-	defer cancel()
-	dir := filepath.Join(r.dir, "runs", id)
-	run, err := r.lockRun(ctx, id, dir)
-	if isContext(err) {
-		return nil, &Error{Kind: Busy, Op: "resume run " + id, Path: dir, Err: waitError{"it is alive: " + holderOf(filepath.Join(dir, "lock")).String(), err},
-			Hint: "stop that process first"}
-	}
-	return run, wrap("resume run "+id, dir, err)
-}
-
-// Save replaces the record, and the summary unless it is nil, so that a reader or a crash finds the old or the new one.
-func (r *Run) Save(record, summary []byte) error {
-	for _, f := range []struct {
-		name string
-		data []byte
-	}{{"record.json", record}, {"summary.json", summary}} {
-		if f.data == nil {
-			continue
-		}
-		path := filepath.Join(r.Dir, f.name)
-		if err := writeAtomic(r.runs.fs, path, f.data, 0o644); err != nil {
-			return spaced(wrap("save the record of run "+r.ID, path, err), len(f.data))
-		}
-	}
-	return nil
-}
-
-// spaced notes how many bytes a full disk had no room for, and drops the hint about the cache, which is elsewhere.
-func spaced(err error, n int) error {
-	var e *Error
-	if errors.As(err, &e) && e.Kind == Full {
-		e.Bytes, e.Hint = int64(n), "free some space and resume the run"
-	}
-	return err
-}
-
-// OpenLog opens the log of a node for appending and returns its path below the run's directory. Ids that differ get
-// different files.
-func (r *Run) OpenLog(node string) (*os.File, string, error) {
-	rel := filepath.Join("logs", logName(node))
-	f, err := os.OpenFile(filepath.Join(r.Dir, rel), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
-		return nil, "", wrap("open the log of "+node, filepath.Join(r.Dir, rel), err)
-	}
-	return f, rel, nil
-}
-
-// logName keeps what is harmless in a shell and in a URL, and tells ids apart by a hash where something was lost.
-func logName(node string) string {
-	const most = 120
-	name := strings.Map(func(c rune) rune {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.ContainsRune("-_.,=+", c):
-			return c
-		case c == '[':
-			return '-'
-		case c == ']':
-			return -1
-		}
-		return '_'
-	}, node)
-	clean := strings.TrimSuffix(strings.Replace(node, "[", "-", 1), "]")
-	if name != clean || len(name) > most || name == "" || name[0] == '.' {
-		name = "n" + name[:min(most, len(name))] + "-" + sumText([]byte(node))[:8]
-	}
-	return name + ".log"
-}
-
-// Close ends the run's life. A second call does nothing.
-func (r *Run) Close() {
-	if r.lock != nil {
-		_ = r.lock.Close()
-		r.lock = nil
 	}
 }
 
@@ -243,7 +149,7 @@ func (r *Runs) Load(ref string) (*Loaded, error) {
 	path := filepath.Join(l.Dir, "record.json")
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, wrap("load run "+id, path, err)
+		return nil, runError("load run "+id, path, err, 0)
 	}
 	l.Record = data
 	var peek struct {
@@ -291,7 +197,7 @@ func (r *Runs) ids() ([]string, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}
-		return nil, wrap("list runs", root, err)
+		return nil, runError("list runs", root, err, 0)
 	}
 	var ids []string
 	for _, d := range names {

@@ -181,6 +181,9 @@ func (s *Store) checkUnused() error {
 		return wrap("open cache", s.dir, err)
 	}
 	for _, d := range names {
+		if d.Name() == layoutFile {
+			return s.checkLayout() // another process has just made it
+		}
 		if !strings.HasPrefix(d.Name(), layoutFile+".tmp-") && d.Name() != "lost+found" {
 			return &Error{Kind: Layout, Op: "open cache", Path: s.dir, Err: fmt.Errorf("not a cache: it holds %q", d.Name()),
 				Hint: "set PIPELINE_CACHE to an empty or new directory"}
