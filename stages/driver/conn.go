@@ -63,6 +63,9 @@ func (c *conn) takeOver(pg *pgconn.PgConn) error {
 		return fmt.Errorf("connection is a %T; the driver needs a plain socket: use sslmode=disable", h.Conn)
 	}
 	c.fd, err = blockingDuplicate(sc)
+	if err == nil {
+		err = setTimeouts(c.fd)
+	}
 	if err != nil {
 		return fmt.Errorf("take over socket: %w", err)
 	}

@@ -14,17 +14,31 @@ var loaded = time.Now()
 // now is the monotonic clock in nanoseconds since the package was loaded. It costs about half of time.Now.
 func now() int64 { return int64(time.Since(loaded)) }
 
-// send writes all of b to a blocking socket, recv waits for some bytes from it. The system calls go through the scheduler's fast
-// path (tens of nanoseconds): raw ones would keep a blocked thread from being stopped for garbage collection, and stall every other
-// client with it.
+// The system calls of the hot path are raw: the Go scheduler does not know that the thread may block in them. Told of each call, its
+// monitor took the processor away from a waiting client and got it back, thousands of times a second, and woke up every 20 us to do
+// so; on a core that client and server share that cost more than the queries. The price: each client thread keeps a processor of
+// the runtime (see procs), and a stop of the world waits until every client is back from its call. pollTime bounds that, and the
+// collector rests while something is measured (see holdGC).
+const pollTime = 100 * time.Millisecond
+
+// setTimeouts makes blocking calls on the socket return EAGAIN after pollTime, so that the thread can be stopped.
+func setTimeouts(fd int) error {
+	tv := unix.NsecToTimeval(int64(pollTime))
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
+		return err
+	}
+	return unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &tv)
+}
+
+// send writes all of b to a blocking socket.
 func send(fd int, b []byte) error {
 	for len(b) > 0 {
-		n, _, errno := syscall.Syscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
+		n, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
 			unix.MSG_NOSIGNAL, 0, 0)
 		switch errno {
 		case 0:
 			b = b[n:]
-		case syscall.EINTR:
+		case syscall.EINTR, syscall.EAGAIN:
 		default:
 			return errno
 		}
@@ -32,30 +46,31 @@ func send(fd int, b []byte) error {
 	return nil
 }
 
-// recv returns 0 without an error when the other side has closed the connection.
+// recv waits for some bytes from a blocking socket. It returns 0 without an error when the other side has closed the connection.
 func recv(fd int, b []byte) (int, error) {
 	for {
-		n, _, errno := syscall.Syscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
+		n, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
 			0, 0, 0)
 		switch errno {
 		case 0:
 			return int(n), nil
-		case syscall.EINTR:
+		case syscall.EINTR, syscall.EAGAIN:
 		default:
 			return 0, errno
 		}
 	}
 }
 
-// sleepUntil sleeps until the clock of now reaches t, at most 50 ms, so that the caller notices when it is told to stop. It
+// sleepUntil sleeps until the clock of now reaches t, at most pollTime, so that the caller notices when it is told to stop. It
 // is the thread's own sleep: a timer of the runtime would need another thread to wake this one.
 func sleepUntil(t int64) {
-	left := min(t-now(), int64(50*time.Millisecond))
+	left := min(t-now(), int64(pollTime))
 	if left <= 0 {
 		return
 	}
 	ts := unix.NsecToTimespec(left)
-	unix.Nanosleep(&ts, nil) // ended early by a signal: the caller looks at the clock again
+	// Ended early by a signal: the caller looks at the clock again.
+	syscall.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&ts)), 0, 0)
 }
 
 // setUpThread gives the calling thread its CPUs and the finest timer slack. The thread must be locked to its goroutine and must not
