@@ -43,6 +43,9 @@ type Bytes int64
 // Largest first.
 var byteUnits = []suffix{{"TB", 1 << 40}, {"GB", 1 << 30}, {"MB", 1 << 20}, {"kB", 1 << 10}, {"B", 1}}
 
+// byteSpellings are other ways to write the units.
+var byteSpellings = strings.NewReplacer("TiB", "TB", "GiB", "GB", "MiB", "MB", "kiB", "kB", "KiB", "kB", "KB", "kB")
+
 // Want says what a Bytes takes.
 func (Bytes) Want() string { return "a size such as 8kB or 70GB" }
 
@@ -52,9 +55,7 @@ func (Bytes) Pattern() string { return `^[0-9]+(\.[0-9]+)? ?([TGM]i?B|[kK]i?B|B)
 // UnmarshalText reads "70GB", "1.5MB", "8192"; KiB, MiB, GiB and TiB mean the same as kB, MB, GB and TB.
 func (b *Bytes) UnmarshalText(text []byte) error {
 	s := string(text)
-	short := strings.Replace(s, "iB", "B", 1)
-	short = strings.Replace(short, "KB", "kB", 1)
-	n, err := parseScaled(s, short, b.Want(), byteUnits)
+	n, err := parseScaled(s, byteSpellings.Replace(s), b.Want(), byteUnits)
 	*b = Bytes(n)
 	return err
 }

@@ -241,7 +241,7 @@ const shortList = 12
 
 // Suggest is the hint for an unknown name: the nearest known one, else all of them when they are few.
 func Suggest(written string, known []string) string {
-	if len(written) <= 64 { // comparing longer ones costs more than the hint is worth
+	if len(written) <= 64 && len(known) <= 1000 { // comparing more costs more than the hint is worth
 		if hint := DidYouMean(written, known); hint != "" {
 			return hint
 		}

@@ -33,7 +33,9 @@ type slot struct {
 }
 
 func (d *decoder) fail(v *Value, hint, format string, args ...any) {
-	d.errs = append(d.errs, v.Errorf(hint, format, args...))
+	if !d.errs.full() {
+		d.errs = append(d.errs, v.Errorf(hint, format, args...))
+	}
 }
 
 // mistyped reports a value of the wrong type.
@@ -219,7 +221,7 @@ func (d *decoder) structure(v *Value, into reflect.Value, s slot) {
 			d.value(k.Value, into.FieldByIndex(f.index), slot{k.Name, f.one})
 		case shape.rest != nil:
 			d.entry(k, into.FieldByIndex(shape.rest.index), shape.rest.one)
-		default:
+		case !d.errs.full():
 			d.errs = append(d.errs, v.src.unknownKey(k, shape.names))
 		}
 	}

@@ -73,6 +73,9 @@ func excerpt(line string, col int) (string, int) {
 // maxErrors is how many errors are shown at once; more would only scroll the first ones away.
 const maxErrors = 10
 
+// keptErrors is how many errors are collected; to go on would only cost time and memory.
+const keptErrors = 100
+
 // Errors are several errors, in the order of the files.
 type Errors []*Error
 
@@ -120,6 +123,9 @@ func (e Errors) Tidy() error {
 	}
 	return out
 }
+
+// full reports whether there are enough errors to stop looking for more.
+func (e Errors) full() bool { return len(e) >= keptErrors }
 
 // add appends the errors that err holds; nil adds none.
 func (e *Errors) add(err error) {

@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"fmt"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -63,8 +62,8 @@ func (l *loader) include(path string, at *Value) {
 	}
 	for _, k := range root.Keys {
 		if contains(knownKeys(document{}), k.Name) && !contains(knownKeys(library{}), k.Name) {
-			l.errs = append(l.errs, root.src.errorAt(k.Pos, "it belongs in the experiment itself",
-				fmt.Sprintf("an included file may not have %q: it holds named fragments, vars and groups", k.Name)))
+			l.failAt(root, k.Pos, "it belongs in the experiment itself",
+				"an included file may not have %q: it holds named fragments, vars and groups", k.Name)
 			root = root.Without(k.Name)
 		}
 	}
@@ -120,8 +119,9 @@ func (l *loader) catalogues(root *Value, found map[string]*Value, known []string
 		}
 		into := l.exp.Catalogues[k.Name]
 		if into == nil {
-			names := slices.Concat(known, l.catalogueNames())
-			l.errs = append(l.errs, root.src.unknownKey(k, names))
+			if !l.errs.full() {
+				l.errs = append(l.errs, root.src.unknownKey(k, slices.Concat(known, l.catalogueNames())))
+			}
 			continue
 		}
 		for _, fragment := range l.entries(k.Name, v) {
@@ -135,7 +135,7 @@ func (l *loader) fragment(catalogue string, k Key, into map[string]*Value) {
 	case k.Value.Kind != Map && k.Value.Kind != Null:
 		l.fail(k.Value, "", "%s %q must be a mapping, not %s", fragmentOf(catalogue), k.Name, k.Value.describe())
 	case k.Name == "" || lang.HasTemplate(k.Name):
-		l.errs = append(l.errs, k.Value.src.errorAt(k.Pos, "", fmt.Sprintf("%s cannot be the name of a %s", quote(k.Name), fragmentOf(catalogue))))
+		l.failAt(k.Value, k.Pos, "", "%s cannot be the name of a %s", quote(k.Name), fragmentOf(catalogue))
 	case l.define(fragmentOf(catalogue), k.Name, k):
 		into[k.Name] = k.Value
 	}
@@ -155,6 +155,9 @@ func (l *loader) catalogueNames() []string {
 func (l *loader) fragments() {
 	for _, catalogue := range l.catalogueNames() {
 		for _, name := range l.exp.Names(catalogue) {
+			if l.errs.full() {
+				return
+			}
 			_, err := l.exp.Fragment(catalogue, name, l.exp.Catalogues[catalogue][name].Pos)
 			l.errs.add(err)
 		}

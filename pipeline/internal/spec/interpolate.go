@@ -22,7 +22,7 @@ type interpolation struct {
 }
 
 func (i *interpolation) value(v *Value) *Value {
-	if !v.template {
+	if !v.template || i.errs.full() {
 		return v
 	}
 	out := *v

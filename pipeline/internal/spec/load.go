@@ -102,7 +102,14 @@ type loader struct {
 }
 
 func (l *loader) fail(v *Value, hint, format string, args ...any) {
-	l.errs = append(l.errs, v.Errorf(hint, format, args...))
+	l.failAt(v, v.Pos, hint, format, args...)
+}
+
+// failAt reports an error about a key: in has the file that the place is in.
+func (l *loader) failAt(in *Value, at Pos, hint, format string, args ...any) {
+	if !l.errs.full() {
+		l.errs = append(l.errs, in.src.errorAt(at, hint, fmt.Sprintf(format, args...)))
+	}
 }
 
 // experiment reads the main file. Includes come first, because later parts refer to what they define.
@@ -188,7 +195,7 @@ func (l *loader) define(what, name string, k Key) bool {
 		if first.Line > 0 {
 			where = "the first one is at " + first.Pos.String()
 		}
-		l.errs = append(l.errs, k.Value.src.errorAt(k.Pos, where, fmt.Sprintf("%s %s is defined twice", what, quote(name))))
+		l.failAt(k.Value, k.Pos, where, "%s %s is defined twice", what, quote(name))
 		return false
 	}
 	l.places[id] = &Value{Pos: k.Pos, src: k.Value.src}
@@ -229,7 +236,7 @@ func (l *loader) identifier(what string, k Key) bool {
 	case identifier.MatchString(k.Name):
 		return true
 	}
-	l.errs = append(l.errs, k.Value.src.errorAt(k.Pos, hint, fmt.Sprintf("%s cannot be the name of a %s", quote(k.Name), what)))
+	l.failAt(k.Value, k.Pos, hint, "%s cannot be the name of a %s", quote(k.Name), what)
 	return false
 }
 

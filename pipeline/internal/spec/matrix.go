@@ -6,8 +6,11 @@ import (
 	"pgpipeline/pipeline/internal/lang"
 )
 
-// maxCells bounds the product of the axes.
-const maxCells = 10_000
+// Limits of a matrix.
+const (
+	maxAxes  = 32
+	maxCells = 10_000 // of the product, and of either list
+)
 
 // matrix takes the axes and what is excluded from and added to their product.
 func (l *loader) matrix(v *Value) {
@@ -20,6 +23,10 @@ func (l *loader) matrix(v *Value) {
 	for _, k := range l.entries("matrix", v) {
 		if k.Name == "exclude" || k.Name == "include" || !l.identifier("axis", k) {
 			continue
+		}
+		if len(m.Axes) == maxAxes {
+			l.failAt(k.Value, k.Pos, "", "the matrix has more than %d axes", maxAxes)
+			return
 		}
 		if axis, ok := l.axis(k); ok {
 			m.Axes = append(m.Axes, axis)
@@ -95,6 +102,9 @@ func (l *loader) cells(name string, v *Value) []*Value {
 	case v.Kind != List:
 		l.fail(v, "such as [{pg: \"17.0\"}]", "%q must be a list of mappings from axis to value, not %s", name, v.describe())
 		return nil
+	case len(v.Items) > maxCells:
+		l.fail(v, "", "%q has more than %d items", name, maxCells)
+		return nil
 	}
 	return v.Items
 }
@@ -115,7 +125,7 @@ func (l *loader) cell(v *Value, known bool) (map[string]string, bool) {
 		case !l.plainText(k.Value, fmt.Sprintf("the value of axis %q", k.Name)):
 			ok = false
 		case known && !l.hasValue(axis, k.Value.Text):
-			l.fail(k.Value, lang.Suggest(k.Value.Text, l.values(axis)), "axis %q has no value %s", k.Name, quote(k.Value.Text))
+			l.unknownValue(axis, k.Value)
 			ok = false
 		}
 		cell[k.Name] = k.Value.Text
@@ -123,12 +133,18 @@ func (l *loader) cell(v *Value, known bool) (map[string]string, bool) {
 	return cell, ok
 }
 
+func (l *loader) unknownValue(axis *Axis, v *Value) {
+	if !l.errs.full() {
+		l.fail(v, lang.Suggest(v.Text, l.values(axis)), "axis %q has no value %s", axis.Name, quote(v.Text))
+	}
+}
+
 func (l *loader) unknownAxis(k Key) {
 	hint := "the matrix has no axes"
 	if names := l.axes(); len(names) > 0 {
 		hint = lang.Suggest(k.Name, names)
 	}
-	l.errs = append(l.errs, k.Value.src.errorAt(k.Pos, hint, "unknown axis "+quote(k.Name)))
+	l.failAt(k.Value, k.Pos, hint, "unknown axis %s", quote(k.Name))
 }
 
 func (l *loader) axes() []string {
@@ -151,7 +167,19 @@ func (l *loader) values(axis *Axis) []string {
 	return out
 }
 
-func (l *loader) hasValue(axis *Axis, text string) bool { return contains(l.values(axis), text) }
+func (l *loader) hasValue(axis *Axis, text string) bool {
+	for _, v := range axis.Values {
+		if v.Text == text {
+			return true
+		}
+	}
+	for _, cell := range l.exp.Matrix.Include {
+		if cell[axis.Name] == text {
+			return true
+		}
+	}
+	return false
+}
 
 // complete checks that an added cell has a value for every axis.
 func (l *loader) complete(v *Value, cell map[string]string) bool {

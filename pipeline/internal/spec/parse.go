@@ -20,6 +20,8 @@ const (
 	maxNodes = 100_000
 	// maxAliased is how many values aliases may add; ten lines of YAML can otherwise mean billions.
 	maxAliased = 10_000
+	// maxTemplates is how many texts may have ${ } in them.
+	maxTemplates = 10_000
 )
 
 // Parse reads one YAML document. name is used for positions. Errors are Errors.
@@ -114,7 +116,9 @@ type reader struct {
 	done    map[*yaml.Node]*built
 	nodes   int // made so far
 	aliased int // added by aliases so far
-	errs    Errors
+
+	templates int // texts with ${ } so far
+	errs      Errors
 }
 
 // built is a finished value with its size and height, aliases counted at full size.
@@ -124,10 +128,18 @@ type built struct {
 }
 
 func (r *reader) fail(n *yaml.Node, hint, format string, args ...any) {
-	r.errs = append(r.errs, r.src.errorAt(r.pos(n), hint, fmt.Sprintf(format, args...)))
+	if !r.errs.full() {
+		r.errs = append(r.errs, r.src.errorAt(r.pos(n), hint, fmt.Sprintf(format, args...)))
+	}
 }
 
-func (r *reader) pos(n *yaml.Node) Pos { return Pos{r.src.name, n.Line, n.Column} }
+// pos is where a node begins. The parser places an empty value at the end of the file one line too far.
+func (r *reader) pos(n *yaml.Node) Pos {
+	if last := len(r.src.lines); n.Line > last {
+		return Pos{r.src.name, last, utf8.RuneCountInString(r.src.lines[last-1]) + 1}
+	}
+	return Pos{r.src.name, n.Line, n.Column}
+}
 
 // value makes the value of a node at a depth. It always returns one, so that reading goes on after an error.
 func (r *reader) value(n *yaml.Node, depth int) *built {
@@ -194,7 +206,11 @@ func (r *reader) scalar(n *yaml.Node, v *Value) {
 		v.Kind = Null
 	}
 	v.Quoted = v.style != plain
-	v.template = v.Kind == Scalar && lang.HasTemplate(v.Text)
+	if v.template = v.Kind == Scalar && lang.HasTemplate(v.Text); v.template {
+		if r.templates++; r.templates == maxTemplates+1 {
+			r.fail(n, "", "more than %d texts with ${ }", maxTemplates)
+		}
+	}
 }
 
 func (r *reader) list(n *yaml.Node, depth int, out *built) {
@@ -253,7 +269,7 @@ func (r *reader) merge(from *Value, out *built, seen map[string]Pos) {
 	case List:
 		for _, item := range from.Items {
 			if item.Kind != Map {
-				r.errs = append(r.errs, item.Errorf("", "<< takes mappings, not %s", item.describe()))
+				r.errs.add(item.Errorf("", "<< takes mappings, not %s", item.describe()))
 				continue
 			}
 			r.merge(item, out, seen)

@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"fmt"
 	"strings"
 
 	"pgpipeline/pipeline/internal/lang"
@@ -10,6 +9,12 @@ import (
 // siblings are the keys that may stand beside a stage's kind.
 var siblings = []string{"id", "needs", "pin"}
 
+// Limits of the lists.
+const (
+	maxStages  = 1000
+	maxAsserts = 1000
+)
+
 // stages takes the list of stages.
 func (l *loader) stages(v *Value) {
 	if v == nil {
@@ -17,6 +22,10 @@ func (l *loader) stages(v *Value) {
 	}
 	if v.Kind != List || len(v.Items) == 0 {
 		l.fail(v, "such as `- fetch: {source: ...}`", "\"stages\" must be a list of stages, not %s", emptyOr(v))
+		return
+	}
+	if len(v.Items) > maxStages {
+		l.fail(v, "", "more than %d stages", maxStages)
 		return
 	}
 	for _, item := range v.Items {
@@ -69,8 +78,7 @@ func (l *loader) kindKey(v *Value) (*Key, bool) {
 			l.unknownKind(v, k, kind != nil || len(v.Keys) > i+1 && l.isKind(v.Keys[i+1].Name))
 			ok = false
 		case kind != nil:
-			l.errs = append(l.errs, v.src.errorAt(k.Pos, "begin a new item with - for it",
-				fmt.Sprintf("one item has two stages, %q and %q", kind.Name, k.Name)))
+			l.failAt(v, k.Pos, "begin a new item with - for it", "one item has two stages, %q and %q", kind.Name, k.Name)
 			ok = false
 		default:
 			kind = &v.Keys[i]
@@ -89,14 +97,14 @@ func (l *loader) unknownKind(v *Value, k Key, besideKind bool) {
 		if hint == "" {
 			hint = "beside the kind stand only id, needs and pin; parameters are indented below it"
 		}
-		l.errs = append(l.errs, v.src.errorAt(k.Pos, hint, "unknown key "+quote(k.Name)+" beside a stage"))
+		l.failAt(v, k.Pos, hint, "unknown key %s beside a stage", quote(k.Name))
 		return
 	}
 	hint := lang.DidYouMean(cut(k.Name), l.kinds())
 	if hint == "" {
 		hint = "known are " + strings.Join(l.kinds(), ", ")
 	}
-	l.errs = append(l.errs, v.src.errorAt(k.Pos, hint, "unknown stage "+quote(k.Name)))
+	l.failAt(v, k.Pos, hint, "unknown stage %s", quote(k.Name))
 }
 
 func (l *loader) isKind(name string) bool { return contains(l.kinds(), name) }
@@ -123,10 +131,12 @@ func (l *loader) stageID(v *Value, decl *StageDecl) {
 		switch {
 		case earlier.ID != decl.ID:
 		case id == nil:
-			l.errs = append(l.errs, v.src.errorAt(decl.Pos, "give it an `id` beside the kind",
-				fmt.Sprintf("a second stage %q needs an id; the first is on line %d", decl.Kind, earlier.Pos.Line)))
+			l.failAt(v, decl.Pos, "give it an `id` beside the kind", "a second stage %q needs an id; the first is on line %d", decl.Kind,
+				earlier.Pos.Line)
+			return
 		default:
 			l.fail(id, "", "id %q is taken by the stage on line %d", decl.ID, earlier.Pos.Line)
+			return
 		}
 	}
 }
@@ -169,6 +179,10 @@ func (l *loader) asserts(v *Value) {
 	items := []*Value{v}
 	if v.Kind == List {
 		items = v.Items
+	}
+	if len(items) > maxAsserts {
+		l.fail(v, "", "more than %d assertions", maxAsserts)
+		return
 	}
 	for _, item := range items {
 		l.assert(item)
