@@ -3,6 +3,7 @@ package lang
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -11,26 +12,45 @@ import (
 var bounds = []string{"lo", "hi", "point"}
 
 // call checks one call and remembers it when it measures something.
-func (in *inspection) call(n *ast.CallNode, depth int) *Error {
+func (in *inspection) call(n *ast.CallNode, depth int) (typ, *Error) {
 	id, ok := n.Callee.(*ast.IdentifierNode)
 	if !ok {
-		return in.errorf(n, "", "only functions can be called")
+		return 0, in.errorf(n, "", "only functions can be called")
 	}
 	if f, ok := in.functions[id.Value]; ok {
-		return in.measure(n, f)
+		return typeOf[f.Kind], in.measure(n, f)
 	}
-	if _, ok := unit(id.Value); ok || slices.Contains(bounds, id.Value) {
-		if len(n.Arguments) != 1 {
-			return in.errorf(n, "", "%s() takes one argument", id.Value)
-		}
-		return in.node(n.Arguments[0], depth+1)
+	_, isTime := secondsPer[id.Value]
+	_, isBytes := bytesPer[id.Value]
+	if !isTime && !isBytes && !slices.Contains(bounds, id.Value) {
+		return 0, in.unknownFunction(n, id.Value)
 	}
+	if len(n.Arguments) != 1 {
+		return 0, in.errorf(n, "", "%s() takes one argument", id.Value)
+	}
+	t, err := in.node(n.Arguments[0], depth+1)
+	switch {
+	case err != nil:
+		return 0, err
+	case isTime && t == plain:
+		return seconds, nil
+	case isBytes && t == plain:
+		return plain, nil
+	case !isTime && !isBytes && t == estimate:
+		return number, nil
+	case !isTime && !isBytes && t == timeEstimate:
+		return timeNumber, nil
+	}
+	return 0, in.errorf(n.Arguments[0], "", "%s() does not take %s", id.Value, t)
+}
+
+func (in *inspection) unknownFunction(n *ast.CallNode, name string) *Error {
 	known := append(slices.Clone(bounds), in.names()...)
-	hint := DidYouMean(id.Value, known)
+	hint := DidYouMean(name, known)
 	if hint == "" {
-		hint = "functions: " + fmt.Sprint(in.names())
+		hint = "functions: " + strings.Join(known, ", ")
 	}
-	return in.errorf(n.Callee, hint, "unknown function %q", id.Value)
+	return in.errorf(n.Callee, hint, "unknown function %q", name)
 }
 
 func (in *inspection) names() []string {

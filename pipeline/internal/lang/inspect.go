@@ -2,7 +2,6 @@ package lang
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/conf"
@@ -10,13 +9,13 @@ import (
 )
 
 // inspection walks the tree of an assertion once before it is compiled: it lets only the nodes of the language through,
-// checks every call, and knows the kinds of what is compared.
+// checks every call, and knows the type of every value. expr has a checker of its own, but it speaks of Go types, and after a
+// rewriting it takes the type of an outer call for granted and no longer looks inside.
 type inspection struct {
 	text      string
 	functions map[string]Function
-	vars      map[string]ast.Node
+	vars      map[string]typ
 	out       *Assertion
-	nodes     int
 }
 
 func inspect(text string, functions []Function) (*Assertion, *Error) {
@@ -31,93 +30,95 @@ func inspect(text string, functions []Function) (*Assertion, *Error) {
 	if err != nil {
 		return nil, translate(text, err)
 	}
-	in := inspection{text: text, functions: map[string]Function{}, vars: map[string]ast.Node{}, out: &Assertion{Text: text}}
+	in := inspection{text: text, functions: map[string]Function{}, vars: map[string]typ{}, out: &Assertion{Text: text}}
 	for _, f := range functions {
 		in.functions[f.Name] = f
 	}
-	if err := in.node(tree.Node, 0); err != nil {
-		return nil, err
+	t, mistake := in.node(tree.Node, 0)
+	if mistake != nil {
+		return nil, mistake
+	}
+	if t != claimed {
+		return nil, &Error{Msg: "the assertion does not compare anything that is measured", Hint: `such as relqps("hot-points") > 0.95`}
 	}
 	return in.out, nil
 }
 
-func (in *inspection) node(n ast.Node, depth int) *Error {
+// node checks one node and says of what type its value is.
+func (in *inspection) node(n ast.Node, depth int) (typ, *Error) {
 	if depth > maxDepth {
-		return in.errorf(n, "", "nested more than %d deep", maxDepth)
+		return 0, in.errorf(n, "", "nested more than %d deep", maxDepth)
 	}
 	switch n := n.(type) {
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.StringNode:
-		return nil
+	case *ast.IntegerNode, *ast.FloatNode:
+		return plain, nil
+	case *ast.BoolNode:
+		return truth, nil
+	case *ast.StringNode:
+		return text, nil
 	case *ast.UnaryNode:
-		return in.node(n.Node, depth+1)
+		return in.unary(n, depth)
 	case *ast.BinaryNode:
-		if err := in.nodes2(n.Left, n.Right, depth); err != nil {
-			return err
-		}
-		return in.comparison(n)
+		return in.binary(n, depth)
 	case *ast.VariableDeclaratorNode:
-		in.vars[n.Name] = n.Value
-		return in.nodes2(n.Value, n.Expr, depth)
+		t, err := in.node(n.Value, depth+1)
+		if err != nil {
+			return 0, err
+		}
+		in.vars[n.Name] = t
+		return in.node(n.Expr, depth+1)
 	case *ast.IdentifierNode:
 		return in.identifier(n)
 	case *ast.CallNode:
 		return in.call(n, depth)
 	}
-	return in.errorf(n, "", "%s is not part of the assertion language", describe(n))
+	return 0, in.errorf(n, "", "%s is not part of the assertion language", describe(n))
 }
 
-func (in *inspection) nodes2(a, b ast.Node, depth int) *Error {
-	if err := in.node(a, depth+1); err != nil {
-		return err
-	}
-	return in.node(b, depth+1)
-}
-
-func (in *inspection) identifier(n *ast.IdentifierNode) *Error {
-	if in.vars[n.Value] != nil {
-		return nil
+func (in *inspection) identifier(n *ast.IdentifierNode) (typ, *Error) {
+	if t, ok := in.vars[n.Value]; ok {
+		return t, nil
 	}
 	hint := `names of steps, groups and variants are written in quotes`
-	if _, ok := in.functions[n.Value]; ok {
-		hint = fmt.Sprintf("%s is a function: %s", n.Value, in.functions[n.Value].Doc)
+	if f, ok := in.functions[n.Value]; ok {
+		hint = fmt.Sprintf("%s is a function: %s", n.Value, f.Doc)
 	}
-	return in.errorf(n, hint, "unknown name %q", n.Value)
+	return 0, in.errorf(n, hint, "unknown name %q", n.Value)
 }
 
-// comparison refuses what would compile to something meaningless, and counts what shares the error budget.
-func (in *inspection) comparison(n *ast.BinaryNode) *Error {
-	if !slices.Contains([]string{"<", "<=", ">", ">=", "==", "!="}, n.Operator) {
-		return nil
+func (in *inspection) unary(n *ast.UnaryNode, depth int) (typ, *Error) {
+	t, err := in.node(n.Node, depth+1)
+	if err != nil {
+		return 0, err
 	}
-	left, isLeft := in.kind(n.Left)
-	right, isRight := in.kind(n.Right)
-	estimate := isLeft && left.guarded() || isRight && right.guarded()
+	negation := n.Operator == "!" || n.Operator == "not"
+	if negation && (t == truth || t == claimed) || !negation && t == plain {
+		return t, nil
+	}
+	return 0, in.errorf(n, "", "%q cannot stand before %s", n.Operator, t)
+}
+
+func (in *inspection) binary(n *ast.BinaryNode, depth int) (typ, *Error) {
+	left, err := in.node(n.Left, depth+1)
+	if err != nil {
+		return 0, err
+	}
+	right, err := in.node(n.Right, depth+1)
+	if err != nil {
+		return 0, err
+	}
+	out, hint := combined(left, n.Operator, right)
 	switch {
-	case isLeft && isRight && left.guarded() && right.guarded():
-		return in.errorf(n, "compare each with a constant, or use a ratio such as relqps(step, candidate, base)",
-			"two estimates cannot be compared with each other")
-	case estimate && (n.Operator == "==" || n.Operator == "!="):
-		return in.errorf(n, "use same(step, within), < or >", "an estimate is an interval and never equals a number")
-	case estimate:
+	case out == 0 && left.guarded() && right.guarded():
+		return 0, in.errorf(n, hint, "two estimates cannot be compared with each other")
+	case out == 0 && hint != "":
+		return 0, in.errorf(n, hint, "%q does not go between %s and %s", n.Operator, left, right)
+	case out == 0:
+		return 0, in.errorf(n, "", "%q does not go between %s and %s", n.Operator, left, right)
+	case out == claimed && (left.guarded() || right.guarded()):
 		in.out.Guarded++
 	}
-	return nil
-}
-
-// kind says what a node measures, if anything.
-func (in *inspection) kind(n ast.Node) (Kind, bool) {
-	switch n := n.(type) {
-	case *ast.IdentifierNode:
-		if v := in.vars[n.Value]; v != nil {
-			return in.kind(v)
-		}
-	case *ast.CallNode:
-		if id, ok := n.Callee.(*ast.IdentifierNode); ok {
-			f, known := in.functions[id.Value]
-			return f.Kind, known
-		}
-	}
-	return 0, false
+	return out, nil
 }
 
 func (in *inspection) errorf(n ast.Node, hint, format string, args ...any) *Error {

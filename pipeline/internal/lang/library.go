@@ -14,9 +14,6 @@ const (
 	ClaimKind
 )
 
-// guarded kinds count as comparisons that share the error budget.
-func (k Kind) guarded() bool { return k == EstimateKind || k == TimeEstimateKind || k == ClaimKind }
-
 var kindTypes = map[Kind]reflect.Type{
 	EstimateKind:     reflect.TypeFor[Estimate](),
 	TimeEstimateKind: reflect.TypeFor[TimeEstimate](),

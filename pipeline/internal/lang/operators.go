@@ -85,7 +85,7 @@ func arithmetic() []expr.Option {
 }
 
 func arith(left any, op string, right any) (any, error) {
-	q := combine(op, number(left), number(right))
+	q := combine(op, asQuantity(left), asQuantity(right))
 	if isTime(left) && !(op == "/" && isTime(right)) {
 		return TimeNumber{q}, nil
 	}
@@ -131,8 +131,8 @@ func quantity(v any) (*Quantity, bool) {
 	return nil, false
 }
 
-// number is a quantity, or a constant dressed as one.
-func number(v any) *Quantity {
+// asQuantity is a quantity, or a constant dressed as one.
+func asQuantity(v any) *Quantity {
 	if q, ok := quantity(v); ok {
 		return q
 	}

@@ -25,6 +25,10 @@ func (a *Assertion) options() []expr.Option {
 		opts = append(opts, expr.Function(kindName(kind), typed(t),
 			reflect.New(reflect.FuncOf([]reflect.Type{reflect.TypeFor[any]()}, []reflect.Type{t}, false)).Interface()))
 	}
+	for i, c := range a.Calls { // only so that the types are right before the calls are rewritten
+		t := kindTypes[a.kinds[i]]
+		opts = append(opts, expr.Function(c.Name, typed(t), reflect.New(reflect.FuncOf([]reflect.Type{reflect.TypeFor[[]any]()}, []reflect.Type{t}, true)).Interface()))
+	}
 	opts = append(opts, unitFunctions()...)
 	opts = append(opts, boundFunctions()...)
 	opts = append(opts, logic()...)
