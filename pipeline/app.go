@@ -26,9 +26,9 @@ type app struct {
 
 // verbs are the commands in the order of the help text. A new verb is one file and one line here.
 var verbs = []func(*app) *cobra.Command{
-	runCommand, planCommand, explainCommand, lintCommand, graphCommand, lockCommand,
+	runCommand, planCommand, explainCommand, graphCommand, lockCommand,
 	runsCommand, showCommand, logsCommand, checkCommand, compareCommand, reportCommand,
-	noiseCommand, importCommand, cacheCommand, initCommand, stagesCommand, schemaCommand, doctorCommand, versionCommand,
+	cacheCommand, stagesCommand, schemaCommand, doctorCommand, versionCommand,
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -39,7 +39,9 @@ func (a *app) rootCommand() *cobra.Command {
 compare. What has been made before comes from a cache; the result is judged with assertions such as
 relqps("hot-points") > 0.95.
 
-Start with: pipeline init; pipeline plan FILE; pipeline run FILE`,
+Start with: pipeline init; pipeline plan FILE; pipeline run FILE
+
+` + exitCodes,
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colours: auto, always or never")

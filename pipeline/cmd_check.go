@@ -62,7 +62,7 @@ func (a *app) today(rec *engine.Record, exprs []string) (*gate.Gate, error) {
 		now := plan.Info(info.Set)
 		info.Asserts, info.Groups, info.OnInconclusive = now.Asserts, now.Groups, now.OnInconclusive
 	}
-	return gate.Compile(info.Asserts, rec.Facets, info.Groups)
+	return judgeOf(*info, rec.Facets, rec.Host)
 }
 
 func exists(path string) bool {

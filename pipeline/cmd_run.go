@@ -124,8 +124,7 @@ func verdictError(v gate.Verdict) error {
 
 // gate compiles the assertions of the experiment against what the plan will measure.
 func (p *project) gate(plan *engine.Plan) (*gate.Gate, error) {
-	info := plan.Info(nil)
-	return gate.Compile(info.Asserts, plan.FacetList(), info.Groups)
+	return judgeOf(plan.Info(nil), plan.FacetList(), plan.Host)
 }
 
 func setOf(names []string) map[string]bool {

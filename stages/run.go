@@ -2,6 +2,7 @@ package stages
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -124,6 +125,9 @@ func (r *RunStage) resolve(p workload.Params) ([]workload.Step, error) {
 	}
 	steps, err := workload.Resolve(refs, p)
 	for i := range steps {
+		if steps[i].Duration == 0 { // a step that is one pass by itself
+			steps[i].Duration = p.Duration
+		}
 		if steps[i].Writes && steps[i].Duration == p.Duration && r.WriteDuration > 0 {
 			steps[i].Duration = time.Duration(r.WriteDuration)
 		}
@@ -133,6 +137,9 @@ func (r *RunStage) resolve(p workload.Params) ([]workload.Step, error) {
 
 // Run measures one block.
 func (r *RunStage) Run(ctx context.Context, env *engine.Env) error {
+	if len(env.Variants) == 0 {
+		return errors.New("there is no variant to measure")
+	}
 	cpus, err := place(r.Placement, env.Host.CPUs)
 	if err != nil {
 		return err
@@ -163,7 +170,7 @@ func (r *RunStage) Run(ctx context.Context, env *engine.Env) error {
 
 // wanted are the steps of this block, with the maintenance between them.
 func (r *RunStage) wanted(data LoadInfo, names []string) ([]workload.Step, error) {
-	steps, err := r.resolve(workload.Params{Tables: data.Tables, Rows: data.Rows})
+	steps, err := r.resolve(workload.Params{Tables: data.Tables, Rows: data.Rows, NoPrimaryKey: !data.PrimaryKey})
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +194,7 @@ func openVariant(v engine.Variant) (block.Variant, LoadInfo, int64, error) {
 	if err != nil {
 		return out, LoadInfo{}, 0, err
 	}
-	conf, err := os.ReadFile(filepath.Join(v.Inputs["config"].Dir, "postgresql.conf"))
+	conf, err := os.ReadFile(filepath.Join(v.Inputs["config"].Dir, confFile))
 	if err != nil {
 		return out, LoadInfo{}, 0, err
 	}
@@ -196,9 +203,9 @@ func openVariant(v engine.Variant) (block.Variant, LoadInfo, int64, error) {
 		return out, LoadInfo{}, 0, err
 	}
 	out.Install, out.Conf = install, string(conf)
-	out.Data = filepath.Join(v.Inputs["load"].Dir, "data")
+	out.Data = filepath.Join(v.Inputs["load"].Dir, dataDir)
 	shared, err := SharedBuffers(v.Inputs["config"].Dir)
-	return out, load, shared + load.Bytes, err
+	return out, load, shared + load.DataBytes, err
 }
 
 // cpuSets are the CPUs of servers and clients; nil: all.

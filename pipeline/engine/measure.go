@@ -161,6 +161,9 @@ func (f *facetRun) overBudget() string {
 	if f.Budget > 0 {
 		limit.Time = f.Budget
 	}
+	if f.Blocks > 0 {
+		limit.MaxBlocks = f.Blocks
+	}
 	switch {
 	case len(f.evidence) >= limit.MaxBlocks:
 		return fmt.Sprintf("the budget of %d blocks is spent", limit.MaxBlocks)

@@ -235,6 +235,9 @@ func (p *planner) decode(i int, c cell) (Stage, *spec.Value, error) {
 	if s, ok := stage.(Based); ok {
 		s.SetBase(p.Base)
 	}
+	if s, ok := stage.(Located); ok {
+		s.SetBase(p.Base)
+	}
 	if s, ok := stage.(Checker); ok {
 		if err := s.Check(p.Host); err != nil {
 			return nil, nil, p.at(params, decl, err)
@@ -269,7 +272,7 @@ func (p *planner) pin(s Pinner) error {
 		return &FieldError{Err: fmt.Errorf("%q is not in the lock file, and --locked forbids resolving it", address),
 			Hint: "run `pipeline lock` and commit the lock file"}
 	}
-	pin, err := s.Pin(p.ctx, p.Base, known)
+	pin, err := s.Pin(p.ctx, known)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ type RunOptions struct {
 	Fresh     map[string]bool
 	AddBlocks int           // measure exactly so many more blocks
 	Budget    time.Duration // replaces the time of the experiment's budget
+	Blocks    int           // replaces its number of blocks; 0: does not
 	Only      []string      // step globs
 	Skip      []string
 }

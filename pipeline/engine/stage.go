@@ -58,6 +58,10 @@ type Stage interface {
 // Based is a stage with file names relative to the directory of the experiment file. SetBase is called before Check.
 type Based interface{ SetBase(dir string) }
 
+// Located is a stage with parameters that name files: it is told, before anything else, which directory relative ones start
+// from: that of the experiment file.
+type Located interface{ SetBase(dir string) }
+
 // Checker is a stage that can refuse its parameters before anything runs. Errors that name a parameter should be a
 // FieldError, so that the message can point at the line.
 type Checker interface{ Check(host HostFacts) error }
@@ -66,8 +70,8 @@ type Checker interface{ Check(host HostFacts) error }
 // reference is now, or with locked when it has it. Only the pinned reference, never the moving one, is in the key.
 type Pinner interface {
 	// Pin returns what belongs in the lock file, or nil when nothing moves. locked is nil when the lock file has no entry for
-	// this address. base is the directory of the experiment file, for relative paths.
-	Pin(ctx context.Context, base string, locked *Pin) (*Pin, error)
+	// this address.
+	Pin(ctx context.Context, locked *Pin) (*Pin, error)
 	// Address is the entry's name in the lock file.
 	Address() string
 }

@@ -35,7 +35,7 @@ func (b *block) boot(ctx context.Context, v Variant) (*arm, error) {
 	if err != nil {
 		return nil, &engine.SideError{Side: "outside", Err: fmt.Errorf("restore the data of %s: %w", v.Name, err)}
 	}
-	fmt.Fprintf(b.Log, "%s: restored %s in %v\n", v.Name, how, time.Since(began).Round(time.Millisecond))
+	fmt.Fprintf(b.Log, "%s: restored %v in %v\n", v.Name, how, time.Since(began).Round(time.Millisecond))
 	began = time.Now()
 	a.server, err = postgres.Start(ctx, postgres.Config{Install: v.Install, DataDir: data, Conf: v.Conf, Log: b.Log,
 		CPUs: b.ServerCPUs, As: account, Env: v.Env})
@@ -54,6 +54,7 @@ func (a *arm) stop() error {
 	if a.server == nil {
 		return nil
 	}
+	a.usage.Close()
 	// The context of the run may have ended; the server is stopped all the same.
 	return a.server.Stop(context.Background())
 }

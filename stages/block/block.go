@@ -70,7 +70,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		fmt.Fprintf(o.Log, "CPU idle states stay on: %v\n", err)
 	} else {
-		defer release()
+		defer func() { _ = release() }()
 	}
 	b := &block{Options: o, random: rand.New(rand.NewPCG(o.Seed, 0x626c6f636b))}
 	if !o.Serial {
@@ -132,9 +132,27 @@ func (b *block) step(ctx context.Context, s workload.Step, arms []*arm) error {
 func (b *block) maintain(ctx context.Context, s workload.Step, arms []*arm) error {
 	for _, a := range arms {
 		b.Progress(engine.Progress{What: s.Maintenance + " on " + a.Name})
-		err := workload.Maintain(ctx, workload.MaintainOptions{ConnString: a.server.ConnString, Step: s, Version: a.Install.VersionNum, Log: b.Log})
+		facts, err := workload.Maintain(ctx, workload.MaintainOptions{ConnString: a.server.ConnString(workload.Database), Tables: b.tables(),
+			Vacuum: true, Checkpoint: true, Settle: settleBudget})
 		if err != nil {
 			return b.blame(a, fmt.Errorf("%s: %w", s.Maintenance, err))
+		}
+		fmt.Fprintf(b.Log, "%s: %s: vacuum %v, checkpoint %v, settle %v\n", a.Name, s.Maintenance, facts.Vacuum, facts.Checkpoint, facts.Settle)
+		for _, unmet := range facts.Unmet {
+			b.Warn("%s on %s: %s", s.Maintenance, a.Name, unmet)
+		}
+	}
+	return nil
+}
+
+// settleBudget is how long the machine may take to become quiet after the maintenance.
+const settleBudget = time.Minute
+
+// tables of the workload that is measured.
+func (b *block) tables() []string {
+	for _, s := range b.Steps {
+		if s.Workload != nil {
+			return s.Workload.Tables(s.Params)
 		}
 	}
 	return nil

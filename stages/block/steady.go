@@ -14,6 +14,9 @@ import (
 // minEvents is the least number of events in a slice: with fewer, the last event's length is a visible part of the rate.
 const minEvents = 200
 
+// leastPairs are taken however long a slice turns out to be: a full scan may take longer than the step's duration.
+const leastPairs = 3
+
 // maxSlice bounds what a slow step may lengthen its slices to.
 const maxSlice = 30 * time.Second
 
@@ -52,7 +55,7 @@ func (b *block) steady(ctx context.Context, s workload.Step, arms []*arm) (err e
 // pairs takes slices of all variants until each was measured for the step's duration.
 func (b *block) pairs(ctx context.Context, s workload.Step, runs []*collector, slice time.Duration) error {
 	until := s.Duration.Seconds()
-	for pair, spent := 0, 0.0; spent < until; pair++ {
+	for pair, spent := 0, 0.0; spent < until || pair < leastPairs; pair++ {
 		longest := 0.0
 		for order, i := range b.random.Perm(len(runs)) {
 			took, err := runs[i].take(ctx, pair, order, slice)
@@ -83,7 +86,6 @@ func (b *block) sliceFor(s workload.Step, events, seconds float64) time.Duration
 		return slice
 	}
 	need := time.Duration(minEvents/(events/seconds)*float64(time.Second)) + b.Timing.Discard
-	const leastPairs = 3
 	return max(slice, min(need, maxSlice, s.Duration/leastPairs))
 }
 
