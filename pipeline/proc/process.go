@@ -208,7 +208,6 @@ func (p *Process) supervise(ctx context.Context) {
 	p.mu.Unlock()
 	forget(p.PID())
 	unwatch(p.PID())
-	reapOrphans()
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil
 	}

@@ -228,7 +228,7 @@ func TestCancelKillsTheTree(t *testing.T) {
 			t.Errorf("process %d outlived its stage", pid)
 		}
 	}
-	if left := orphans(); len(left) > 0 {
+	if left := orphansIn(processes()); len(left) > 0 {
 		t.Errorf("not reaped: %v", left)
 	}
 }
@@ -247,6 +247,7 @@ func TestStop(t *testing.T) {
 		return p
 	}
 	p := start(`trap "exit 0" TERM; echo $$; while :; do sleep 0.01; done`)
+	p.grace = time.Minute
 	if err := p.Stop(t.Context()); err != nil || p.Wait() != nil {
 		t.Errorf("obedient child: %v, %v", err, p.Wait())
 	}
@@ -352,5 +353,13 @@ func TestTail(t *testing.T) {
 	fmt.Fprint(flood, "\nnext\n")
 	if got := flood.Lines(); len(got) != 2 || got[1] != "next" {
 		t.Errorf("after an endless line: %d lines", len(got))
+	}
+}
+
+func BenchmarkRun(b *testing.B) {
+	for b.Loop() {
+		if err := Run(b.Context(), Cmd{Path: "/bin/true", Env: Environ()}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

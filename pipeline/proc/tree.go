@@ -124,49 +124,47 @@ func (e entry) kill() {
 // since made a session of their own (PostgreSQL's backends do). It waits until they are gone, for a bounded time: a
 // process in uninterruptible sleep may take longer to die than anybody wants to wait.
 func sweep(session int, seen []entry) {
-	deadline := time.Now().Add(5 * time.Second)
-	for killLeft(session, seen) > 0 && time.Now().Before(deadline) {
+	for deadline := time.Now().Add(5 * time.Second); ; {
+		all, left := processes(), 0
+		for _, e := range all {
+			if e.session == session && e.pid != session && e.alive() {
+				e.kill()
+				left++
+			}
+		}
+		for _, e := range seen {
+			if e.same() {
+				e.kill()
+				left++
+			}
+		}
+		reap(all)
+		if left == 0 || time.Now().After(deadline) {
+			return
+		}
 		time.Sleep(2 * time.Millisecond)
-		reapOrphans()
 	}
-	reapOrphans()
 }
 
-func killLeft(session int, seen []entry) (left int) {
-	for _, e := range processes() {
-		if e.session == session && e.pid != session && e.alive() {
-			e.kill()
-			left++
-		}
-	}
-	for _, e := range seen {
-		if e.same() {
-			e.kill()
-			left++
-		}
-	}
-	return left
-}
-
-// reapOrphans collects dead processes that became our children. Children that other code started through os/exec share
-// our session and are left to it; all that this package starts, and all below it, do not.
-func reapOrphans() {
-	for _, e := range orphans() {
+// reap collects dead processes that became our children. Children that other code started through os/exec share our
+// session and are left to it; all that this package starts, and all below it, do not.
+func reap(all []entry) {
+	for _, e := range orphansIn(all) {
 		if !e.alive() {
 			_, _ = unix.Wait4(e.pid, nil, unix.WNOHANG, nil)
 		}
 	}
 }
 
-// orphans lists our children, dead or alive, that nobody waits for. The lock is held while /proc is read: a child that
-// is being started is not yet in the table.
-func orphans() []entry {
+// orphansIn picks our children, dead or alive, that nobody waits for. A child that was started after the list was made is
+// not in it, and one that was started before is known by now.
+func orphansIn(all []entry) []entry {
 	known.Lock()
 	defer known.Unlock()
 	self := os.Getpid()
 	own, _ := readEntry(self)
 	var out []entry
-	for _, e := range processes() {
+	for _, e := range all {
 		if e.parent == self && e.session != own.session && !known.pids[e.pid] {
 			out = append(out, e)
 		}
@@ -179,14 +177,14 @@ func orphans() []entry {
 func KillOrphans() int {
 	killed := 0
 	for round := 0; round < 1000; round++ {
-		left := 0
-		for _, e := range orphans() {
+		all, left := processes(), 0
+		for _, e := range orphansIn(all) {
 			if e.alive() {
 				e.kill()
 				left++
 			}
 		}
-		reapOrphans()
+		reap(all)
 		if left == 0 {
 			break
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -218,19 +219,41 @@ func TestFrozenServer(t *testing.T) {
 	}
 }
 
-// TestHangingStop holds up the fast shutdown and expects that the immediate one follows and is said.
+// TestHangingStop gives the fast shutdown no time and expects that the immediate one follows and is said.
 func TestHangingStop(t *testing.T) {
+	i := pgtest.Install(t, "17.0")
+	data := pgtest.DataDir(t, i)
+	s, err := postgres.Start(t.Context(), postgres.Config{Install: i, DataDir: data, StopTimeout: time.Nanosecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Stop(t.Context())
+	if !errors.Is(err, postgres.ErrUnclean) || !strings.Contains(err.Error(), "so it was shut down immediately") {
+		t.Errorf("Stop: %v", err)
+	}
+	if err := s.Stop(t.Context()); err != nil {
+		t.Errorf("second Stop: %v", err)
+	}
+	if _, err := os.Stat(s.SocketDir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the socket's directory is still there: %v", err)
+	}
+}
+
+// TestStopOfNoPatience has a context that has ended.
+func TestStopOfNoPatience(t *testing.T) {
 	i := pgtest.Install(t, "17.0")
 	s, err := postgres.Start(t.Context(), postgres.Config{Install: i, DataDir: pgtest.DataDir(t, i)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // the fast shutdown may not take any time
-	if err := s.Stop(ctx); err != nil && !strings.Contains(err.Error(), "so it was shut down immediately") {
-		t.Errorf("Stop: %v", err)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Stop(ended); err != nil && !errors.Is(err, postgres.ErrUnclean) {
+		t.Error(err)
 	}
-	<-s.Dead()
+	if _, running := proc.StartTime(s.PID()); running {
+		t.Error("it still runs")
+	}
 }
 
 func TestCancelShutsDown(t *testing.T) {
