@@ -45,7 +45,7 @@ func latencyChart(step, op string, variants []Variant, hist map[string]*hdrhisto
 	}
 	for _, v := range x.ticks(0) {
 		s.line(x.at(v), y.from, x.at(v), y.from+4, "grid")
-		s.text(x.at(v), y.from+16, "mid small num", secondsText(v))
+		s.text(x.at(v), y.from+16, "mid small num", tickSeconds(v))
 	}
 	for _, c := range curves {
 		s.group(c.variant.Name, func() { s.polyline(stairs(c.points, x, y), "curve "+variantClass(c.variant)) })
@@ -87,4 +87,17 @@ func stairs(buckets []point, x, y scale) []point {
 		list = append(list, point{x.at(b.x), y.at(b.y)}, point{x.at(b.x * width), y.at(b.y)})
 	}
 	return append(list, point{list[len(list)-1].x, y.at(0)})
+}
+
+// tickSeconds labels a power of ten.
+func tickSeconds(v float64) string {
+	switch {
+	case v < 0.9e-6:
+		return fmt.Sprintf("%.3g ns", v*1e9)
+	case v < 0.9e-3:
+		return fmt.Sprintf("%.3g µs", v*1e6)
+	case v < 0.9:
+		return fmt.Sprintf("%.3g ms", v*1e3)
+	}
+	return fmt.Sprintf("%.3g s", v)
 }

@@ -108,7 +108,7 @@ func (c *seriesChart) draw(variants []Variant, responses bool) template.HTML {
 }
 
 func (c *seriesChart) axes(s *svg, responses bool) {
-	for _, v := range c.rate.ticks(3) {
+	for _, v := range c.rate.ticks(4) {
 		s.line(c.x.from, c.rate.at(v), c.x.to, c.rate.at(v), "grid")
 		s.text(c.x.from-5, c.rate.at(v)+3.5, "end small num", shortRate(v))
 	}
@@ -118,7 +118,7 @@ func (c *seriesChart) axes(s *svg, responses bool) {
 		foot = c.worst.from
 		for _, v := range c.worst.ticks(0) {
 			s.line(c.x.from, c.worst.at(v), c.x.to, c.worst.at(v), "grid")
-			s.text(c.x.from-5, c.worst.at(v)+3.5, "end small num", secondsText(v))
+			s.text(c.x.from-5, c.worst.at(v)+3.5, "end small num", tickSeconds(v))
 		}
 		s.text(c.x.to, c.worst.to+2, "end small dim", "worst response")
 	}

@@ -72,10 +72,14 @@ func factRow(f Facet, kind, name string) (row FactRow, same bool) {
 		}
 	}
 	for _, v := range f.Variants {
-		value := v.Info.Facts[kind][name]
+		value, known := v.Info.Facts[kind][name]
 		differs := value != base
 		same = same && !differs
-		row.Values = append(row.Values, FactValue{Text: clean(redact.Value(name, value)), Differs: differs})
+		text := clean(redact.Value(name, value))
+		if !known {
+			text = "–"
+		}
+		row.Values = append(row.Values, FactValue{Text: text, Differs: differs})
 	}
 	return row, same
 }

@@ -19,6 +19,7 @@ type htmlFacet struct {
 	Absolute                            []htmlAbsolute
 	Insert                              *htmlInsert
 	Tails                               []htmlTail
+	NamedOps                            bool
 	Steps                               []htmlStep
 	Hardware                            []htmlHardware
 	Differ                              []FactRow

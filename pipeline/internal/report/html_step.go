@@ -15,7 +15,7 @@ import (
 // htmlStep is the folded part about one step.
 type htmlStep struct {
 	Name, Anchor, Loop string
-	Open               bool
+	Open, Named        bool // named: its operations have names
 	Cells              []htmlCell
 	Latency            []htmlLatency
 	Charts             []htmlChart
@@ -47,6 +47,8 @@ func (h *htmlFacet) addSteps(f Facet, merged map[mergeKey]*Merged) {
 		}
 		for _, op := range operations(f, r, merged) {
 			s.addOperation(f, r, op, merged)
+			s.Named = s.Named || op != ""
+			h.NamedOps = h.NamedOps || op != ""
 			h.Tails = append(h.Tails, tail(f, r, op, merged))
 		}
 		for _, op := range seriesOperations(f, r, merged) {

@@ -84,22 +84,30 @@ func rateText(v float64) string {
 	return fmt.Sprintf("%.2g", v)
 }
 
-// secondsText writes a short time: 1.23 ms, 456 µs, 12.3 s.
+// secondsText writes a short time with three figures: 1.23 ms, 456 µs, 12.3 s.
 func secondsText(s float64) string {
 	a := math.Abs(s)
 	switch {
 	case a == 0:
 		return "0 s"
-	case a < 1e-6:
-		return fmt.Sprintf("%.3g ns", s*1e9)
-	case a < 1e-3:
-		return fmt.Sprintf("%.3g µs", s*1e6)
-	case a < 1:
-		return fmt.Sprintf("%.3g ms", s*1e3)
-	case a < 1000:
-		return fmt.Sprintf("%.3g s", s)
+	case a < 999.5e-9:
+		return threeFigures(s*1e9) + " ns"
+	case a < 999.5e-6:
+		return threeFigures(s*1e6) + " µs"
+	case a < 999.5e-3:
+		return threeFigures(s*1e3) + " ms"
 	}
-	return fmt.Sprintf("%.0f s", s)
+	return threeFigures(s) + " s"
+}
+
+func threeFigures(v float64) string {
+	switch a := math.Abs(v); {
+	case a < 9.995:
+		return fmt.Sprintf("%.2f", v)
+	case a < 99.95:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.0f", v)
 }
 
 // durationText writes a long time: 12s, 3m05s, 2h31m.

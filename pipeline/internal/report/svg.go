@@ -135,7 +135,7 @@ func (s scale) ticks(n int) []float64 {
 		return []float64{s.lo}
 	}
 	for i := math.Ceil(s.lo/step - 1e-9); i*step <= s.hi+step*1e-6; i++ {
-		list = append(list, i*step)
+		list = append(list, i*step+0) // a sum is never minus zero
 	}
 	return list
 }
