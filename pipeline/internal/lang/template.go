@@ -241,13 +241,13 @@ const shortList = 12
 
 // Suggest is the hint for an unknown name: the nearest known one, else all of them when they are few.
 func Suggest(written string, known []string) string {
-	if len(written) <= 64 && len(known) <= 1000 { // comparing more costs more than the hint is worth
+	if len(known) == 0 || len(known) > 1000 { // comparing with more costs more than the hint is worth
+		return ""
+	}
+	if len(written) <= 64 {
 		if hint := DidYouMean(written, known); hint != "" {
 			return hint
 		}
-	}
-	if len(known) == 0 {
-		return ""
 	}
 	sorted := slices.Sorted(slices.Values(known))
 	if len(sorted) > shortList {

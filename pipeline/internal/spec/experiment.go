@@ -1,11 +1,8 @@
 package spec
 
 import (
-	"errors"
 	"strings"
 	"sync"
-
-	"pgpipeline/pipeline/internal/lang"
 )
 
 // Experiment is an experiment file with everything that it includes. Nothing changes it once it is loaded.
@@ -112,28 +109,15 @@ func (e *Experiment) ErrorAt(at Pos, msg, hint string) *Error {
 	return e.sources[at.File].errorAt(at, hint, msg)
 }
 
-// Locate turns an error about an assertion into one that shows the line. The error says where its assertion begins by a method
-// Place, and where in it the mistake is by the *lang.Error that it wraps. Other errors stay as they are.
-func (e *Experiment) Locate(err error) error {
-	placed, ok := errors.AsType[interface {
-		error
-		Place() (file string, line, column int)
-	}](err)
-	if !ok {
-		return err
-	}
-	var at Pos
-	at.File, at.Line, at.Col = placed.Place()
-	msg, hint := err.Error(), ""
-	if in, ok := errors.AsType[*lang.Error](err); ok {
-		msg, hint = in.Msg, in.Hint
-		for i := range e.Asserts {
-			if a := &e.Asserts[i]; a.Pos == at {
-				at = a.At(in.Offset)
-			}
+// AssertError is an error in the assertion whose text is expr, at a byte offset in that text. It is nil when the experiment has
+// no such assertion.
+func (e *Experiment) AssertError(expr string, offset int, msg, hint string) *Error {
+	for i := range e.Asserts {
+		if a := &e.Asserts[i]; a.Expr == expr {
+			return e.ErrorAt(a.At(offset), msg, hint)
 		}
 	}
-	return Errors{e.ErrorAt(at, msg, hint)}
+	return nil
 }
 
 // At is the place of a character of the expression, by its byte offset in Expr.

@@ -137,11 +137,14 @@ func (r *resolver) find(name string, at Pos) (*Value, *Error) {
 }
 
 func (r *resolver) hint(name string) string {
-	known := r.e.Names(r.catalogue)
-	if len(known) == 0 {
+	const most = 1000 // names to compare with
+	switch n := len(r.e.Catalogues[r.catalogue]); {
+	case n == 0:
 		return fmt.Sprintf("nothing is defined under %s: is an include missing?", r.catalogue)
+	case n > most:
+		return ""
 	}
-	return lang.Suggest(name, known)
+	return lang.Suggest(name, r.e.Names(r.catalogue))
 }
 
 func (r *resolver) parents(v *Value) (*Value, *Error) {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -176,26 +177,45 @@ gate: {on_inconclusive: fail}
 	}
 }
 
-// located is what the gate returns for an assertion that does not compile.
-type located struct {
-	file      string
-	line, col int
-	err       error
-}
-
-func (l *located) Error() string             { return l.err.Error() }
-func (l *located) Unwrap() error             { return l.err }
-func (l *located) Place() (string, int, int) { return l.file, l.line, l.col }
-
-func TestLocate(t *testing.T) {
+func TestAssertError(t *testing.T) {
 	e := mustLoad(t, "version: 1\nstages: [compare: ]\nassert:\n  - >\n    relqps(\"a\") > 1\n    && rqlps(\"b\") > 1\n")
-	pos := e.Asserts[0].Pos
-	err := e.Locate(&located{pos.File, pos.Line, pos.Col, &lang.Error{Offset: 19, Msg: "unknown function", Hint: "did you mean?"}})
+	err := e.AssertError(e.Asserts[0].Expr, strings.Index(e.Asserts[0].Expr, "rqlps"), "unknown function", "did you mean?")
 	if want := "x.yaml:6:8: unknown function\n |     && rqlps(\"b\") > 1\n |        ^ did you mean?"; err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
-	if other := errors.New("x"); e.Locate(other) != other {
-		t.Error("an error without a place was changed")
+	if err := e.AssertError("x", 0, "", ""); err != nil {
+		t.Errorf("an assertion that is not there gave %v", err)
+	}
+}
+
+// Files that are within the limits of YAML and would cost minutes if every mistake in them were looked at.
+func TestLoadBombs(t *testing.T) {
+	list := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			b.WriteString(strings.ReplaceAll(format, "#", strconv.Itoa(i)))
+		}
+		return b.String()
+	}
+	head := "version: 1\nstages: [compare: ]\n"
+	for name, c := range map[string]struct{ text, want string }{
+		"stages":            {"version: 1\nstages:\n" + list(5000, " - run:\n"), "more than 1000 stages"},
+		"stages, same kind": {"version: 1\nstages:\n" + list(999, " - run:\n"), "a second stage"},
+		"assertions":        {head + "assert:\n" + list(5000, " - a\n"), "more than 1000 assertions"},
+		"unknown keys":      {head + list(25_000, "unknown_key_of_some_length_#: 1\n"), "... and 90 more"},
+		"unknown extends":   {head + "configs:\n" + list(15_000, "  c#: {extends: x#}\n"), "... and 90 more"},
+		"axes":              {head + "matrix: {" + list(10_000, "a#: [x], ") + "}\n", "more than 32 axes"},
+		"exclude":           {head + "matrix: {a: [" + list(3000, "x#, ") + "], exclude: [" + list(3000, "{a: y#}, ") + "]}\n", "... and 90 more"},
+		"excludes":          {head + "matrix: {a: [x], exclude: [" + list(11_000, "{a: x}, ") + "]}\n", "more than 10000 items"},
+		"variables":         {head + "vars: {" + list(10_000, "v-#: 1, ") + "}\n", "... and 90 more"},
+		"templates":         {head + "vars: {" + list(20_000, "v#: \"${x#}\", ") + "}\n", "more than 10000 texts"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := spec.Load("x.yaml", spec.Options{Kinds: kindInfos(), ReadFile: files(map[string]string{"x.yaml": c.text})})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %.600v, want %q", err, c.want)
+			}
+		})
 	}
 }
 

@@ -96,9 +96,9 @@ func TestBombs(t *testing.T) {
 		"much depth":     {"a: " + strings.Repeat("[", 20_000), "not valid YAML"},
 		"mapping depth":  {strings.Repeat("{a: ", 5000), "not valid YAML"},
 		"block depth":    {blockDepth(100), "nested deeper than 64 levels"},
-		"values":         {"a: [" + strings.Repeat("x,", 200_000) + "]", "more than 100000 values"},
+		"values":         {"a: [" + strings.Repeat("x,", 101_000) + "]", "more than 100000 values"},
 		"size":           {strings.Repeat("# comment\n", 200_000), "more than the 1048576 that are allowed"},
-		"keys":           {"a: {" + strings.Repeat("x: 1, ", 60_000) + "}", "duplicate key"},
+		"keys":           {"a: {" + strings.Repeat("x: 1, ", 20_000) + "}", "duplicate key"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := spec.Parse("x.yaml", []byte(c.text))
