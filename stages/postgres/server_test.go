@@ -212,8 +212,11 @@ func TestKilledServer(t *testing.T) {
 // TestFrozenServer stops a server whose processes were all halted by SIGSTOP.
 func TestFrozenServer(t *testing.T) {
 	s := pgtest.Server(t, pgtest.Install(t, "17.0"), "")
-	for _, pid := range append(proc.Descendants(s.PID()), s.PID()) {
-		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+	if err := syscall.Kill(s.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range proc.Descendants(s.PID()) {
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil && !errors.Is(err, syscall.ESRCH) {
 			t.Fatal(err)
 		}
 	}
