@@ -2,8 +2,10 @@ package gate
 
 import (
 	"fmt"
-	"slices"
+	"math"
 	"time"
+
+	"pgpipeline/pipeline/internal/lang"
 )
 
 // Accept is one known regression of accept.yaml: until a date, a failure of the step's metric is excused as long as it is no
@@ -33,81 +35,89 @@ func (a Accept) Check() string {
 	return ""
 }
 
-// applyAccepts excuses failed assertions whose every failed comparison is covered by an entry that holds and is not
-// exceeded: the interval of the step must reach into what was accepted. It says of every entry what it did.
-func applyAccepts(list []Accept, results []AssertionResult, now time.Time) []AcceptResult {
-	var out []AcceptResult
-	for _, a := range list {
-		out = append(out, AcceptResult{Step: a.Step, Metric: a.Metric, Size: a.Size, Reason: a.Reason, Until: a.Until.Format(time.DateOnly),
-			By: a.By, State: "unused", Message: "nothing failed that it covers"})
+// accepted is evidence about a ratio that may be worse than an assertion says, as far as was accepted: limits nearer to 1 than
+// the accepted size move out to it.
+type accepted struct {
+	lang.Evidence
+	size float64
+}
+
+// Decide implements lang.Evidence.
+func (a accepted) Decide(limit float64, above, below lang.Care) lang.Truth {
+	if limit <= 1 {
+		limit = math.Min(limit, 1-a.size)
+	} else {
+		limit = math.Max(limit, 1+a.size)
 	}
-	for i := range results {
-		r := &results[i]
-		if r.Outcome != Fail || r.Implicit {
+	return a.Evidence.Decide(limit, above, below)
+}
+
+// acceptance is the accept file during one judging.
+type acceptance struct {
+	list    []Accept
+	results []AcceptResult
+	now     time.Time
+}
+
+func newAcceptance(list []Accept, now time.Time) *acceptance {
+	a := &acceptance{list: list, now: now}
+	for _, e := range list {
+		a.results = append(a.results, AcceptResult{Step: e.Step, Metric: e.Metric, Size: e.Size, Reason: e.Reason, Until: e.Until.Format(time.DateOnly),
+			By: e.By, State: "unused", Message: "nothing failed that it covers"})
+	}
+	return a
+}
+
+// find looks for the entry that covers a ratio of a step; -1 when there is none. Entries that are wrong or expired cover
+// nothing, and it is noted that they would have.
+func (a *acceptance) find(r request) int {
+	for i, e := range a.list {
+		if len(r.steps) == 0 || !r.fn.ratio || e.Step != r.label && e.Step != withoutRange(r.label) || ratioMetric(e.Metric) != r.metric {
 			continue
 		}
-		covered := true
-		for _, atom := range r.Atoms {
-			if atom.State == "false" {
-				covered = covers(list, out, *r, atom, now) && covered
-			}
-		}
-		if covered && len(r.Atoms) > 0 {
-			r.Outcome = Pass
-			r.Tags = append(r.Tags, "accepted")
-			r.Message = "ACCEPTED " + r.Message
+		switch {
+		case e.Check() != "":
+			a.results[i].State, a.results[i].Message = "invalid", e.Check()
+		case !a.now.Before(e.Until):
+			a.results[i].State, a.results[i].Message = "expired", fmt.Sprintf("expired on %s", e.Until.Format(time.DateOnly))
+		default:
+			return i
 		}
 	}
-	return out
+	return -1
 }
 
-// covers looks for an entry that excuses one comparison, and notes what became of the entries it looked at.
-func covers(list []Accept, out []AcceptResult, r AssertionResult, atom Atom, now time.Time) bool {
-	i := slices.IndexFunc(list, func(a Accept) bool {
-		return a.Step == atom.Step && ratioMetric(a.Metric) == metricOf(atom) && ratioMetric(a.Metric) != ""
-	})
-	if i < 0 {
-		return false
+// excuse judges a failed check again with what was accepted. It passes unless it is worse than that too; entries that were not
+// enough are noted as exceeded.
+func (s sitting) excuse(c check, e evidence, r *AssertionResult) {
+	if s.accepts == nil || r.Outcome != Fail {
+		return
 	}
-	a := list[i]
-	switch {
-	case a.Check() != "":
-		out[i].State, out[i].Message = "invalid", a.Check()
-	case !now.Before(a.Until):
-		out[i].State, out[i].Message = "expired", fmt.Sprintf("expired on %s", a.Until.Format(time.DateOnly))
-	case exceeds(atom, a.Size):
-		out[i].State, out[i].Message = "exceeded", fmt.Sprintf("%s on %s is beyond the accepted %.3g %%", atom.Call, r.Candidate, 100*a.Size)
-	default:
-		if out[i].State == "unused" {
-			out[i].State, out[i].Message = "applied", fmt.Sprintf("excuses %s on %s", atom.Text, r.Candidate)
+	res := s.resolver(c, e)
+	var used []int
+	res.accept = func(req request, ev lang.Evidence) lang.Evidence {
+		i := s.accepts.find(req)
+		if i < 0 {
+			return ev
 		}
-		return true
+		used = append(used, i)
+		return accepted{ev, s.accepts.list[i].Size}
 	}
-	return false
-}
-
-func metricOf(a Atom) string {
-	name := a.Call
-	for i, c := range name {
-		if c == '(' {
-			name = name[:i]
-			break
+	claim, _, err := c.program.Eval(res.answer)
+	if err != nil || len(used) == 0 {
+		return
+	}
+	excused := claim.Pos != lang.False
+	for _, i := range used {
+		out := &s.accepts.results[i]
+		switch {
+		case !excused:
+			out.State, out.Message = "exceeded", fmt.Sprintf("%s on %s is worse than the accepted %.3g %%", c.assert.Expr, c.candidate, 100*out.Size)
+		case out.State != "exceeded":
+			out.State, out.Message = "applied", fmt.Sprintf("excuses %s on %s until %s", c.assert.Expr, c.candidate, out.Until)
 		}
 	}
-	switch name {
-	case "slower", "faster", "same":
-		return "qps"
+	if excused {
+		r.Outcome, r.Tags = Pass, append(r.Tags, "accepted")
 	}
-	return ratioMetric(name)
-}
-
-// exceeds says whether a ratio is surely further from 1 than the size: the near end of its interval is.
-func exceeds(a Atom, size float64) bool {
-	if a.Value == nil {
-		return true
-	}
-	if *a.Value < 1 {
-		return a.Hi != nil && *a.Hi < 1-size
-	}
-	return a.Lo != nil && *a.Lo > 1+size
 }

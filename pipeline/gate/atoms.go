@@ -71,7 +71,7 @@ func (s sitting) sequentialAtom(out *Atom, d *detail, e *sequential) {
 	if op == "<" || op == "<=" {
 		out.FailP = pAbove
 	}
-	out.Pairs, out.Boots = t.Pairs(), t.Boots()
+	out.Pairs, out.Boots, out.Minutes = t.Pairs(), t.Boots(), d.minutes*float64(t.Boots())/float64(d.boots)
 	if truth != lang.Unknown {
 		out.Look = e.schedule.Looks()[look]
 		return

@@ -9,12 +9,12 @@ import (
 
 // relMetrics are the ratios that every step's estimate has, where there is data.
 var relMetrics = map[string]string{
-	"relqps": "qps", "relcpu": "cpu_per_op", "relwal": "wal_per_op", "relreads": "reads_per_op", "relwrites": "writes_per_op",
+	"relqps": "qps", "relcpu": "cpu_per_op", "relwal": "wal_per_op", "relreads": "reads_per_op", "relwrites": "writes_per_op", "relswitches": "switches_per_op",
 	"relp50": "p50", "relp95": "p95", "relp99": "p99", "relcv": "cv",
 }
 
 // absMetrics are the absolute figures that every step's estimate has, where there is data.
-var absMetrics = []string{"cpu_per_op", "wal_per_op", "reads_per_op", "writes_per_op", "p50", "p95", "p99", "p999", "cv"}
+var absMetrics = []string{"cpu_per_op", "wal_per_op", "reads_per_op", "writes_per_op", "switches_per_op", "p50", "p95", "p99", "p999", "cv"}
 
 // estimate fills in the tables of steps and groups of one facet.
 func (s sitting) estimate(v *Verdict, f engine.Facet, e evidence) {

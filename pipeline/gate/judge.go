@@ -17,7 +17,8 @@ func (g *Gate) Judge(rec *engine.Record) Verdict {
 	if now.IsZero() {
 		now = rec.Ended
 	}
-	s := sitting{Gate: g, rec: rec, now: now, noise: g.noise(rec, now), levels: g.levels()}
+	s := sitting{Gate: g, rec: rec, now: now, noise: g.noise(rec, now), levels: g.levels(),
+		accepts: newAcceptance(g.options.Accept, now)}
 	v := Verdict{Atoms: g.atoms, Noise: s.noise.info(now)}
 	for _, f := range g.facets {
 		all := seriesOf(f, rec.Blocks)
@@ -32,7 +33,7 @@ func (g *Gate) Judge(rec *engine.Record) Verdict {
 	s.order(v.Assertions)
 	holm(v.Assertions)
 	falseDiscovery(v.Steps, v.Groups)
-	v.Accepted = applyAccepts(g.options.Accept, v.Assertions, now)
+	v.Accepted = s.accepts.results
 	g.conclude(&v, rec)
 	return v
 }
@@ -44,6 +45,8 @@ type sitting struct {
 	now    time.Time
 	noise  noiseModel
 	levels levels
+	// accepts is the accept file; nil where it does not matter.
+	accepts *acceptance
 }
 
 func (g *Gate) levels() levels {
@@ -63,11 +66,16 @@ func (g *Gate) noise(rec *engine.Record, now time.Time) noiseModel {
 // judge evaluates the checks of one facet.
 func (s sitting) judge(f engine.Facet, e evidence, faults []fault) []AssertionResult {
 	var out []AssertionResult
+	alarm := s.sentinels(f, e)
 	for _, c := range s.checks {
 		if c.scope.facet.Name != f.Name || c.scope.facet.Stage != f.Stage {
 			continue
 		}
 		r := s.evaluate(c, e)
+		s.excuse(c, e, &r)
+		if alarm != "" {
+			r.Outcome, r.Reason = Inconclusive, alarm
+		}
 		for _, ft := range faults {
 			if ft.outcome == Invalid && (ft.step == "" || slices.Contains(c.steps, ft.step)) {
 				r.Outcome, r.Reason = Invalid, ft.text
@@ -83,7 +91,7 @@ func (s sitting) judge(f engine.Facet, e evidence, faults []fault) []AssertionRe
 func (s sitting) evaluate(c check, e evidence) AssertionResult {
 	r := AssertionResult{Expr: c.assert.Expr, File: c.assert.File, Line: c.assert.Line, Column: c.assert.Column, Severity: c.assert.Severity,
 		Published: c.assert.Published, Facet: c.scope.facet.Name, Stage: c.scope.facet.Stage, Candidate: c.candidate, Base: c.scope.base()}
-	res := &resolver{scope: c.scope, evidence: e, candidate: c.candidate, levels: s.levels, noise: s.noise}
+	res := s.resolver(c, e)
 	claim, atoms, err := c.program.Eval(res.answer)
 	if err != nil {
 		r.Outcome, r.Reason = Invalid, err.Error()
@@ -105,6 +113,10 @@ func (s sitting) evaluate(c check, e evidence) AssertionResult {
 		r.NaiveValue = finite(atoms[0].Quantity.Detail.(*detail).naive)
 	}
 	return r
+}
+
+func (s sitting) resolver(c check, e evidence) *resolver {
+	return &resolver{scope: c.scope, evidence: e, candidate: c.candidate, levels: s.levels, noise: s.noise}
 }
 
 func (r *AssertionResult) add(a Atom, tags []string) {

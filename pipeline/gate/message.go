@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"pgpipeline/pipeline/internal/lang"
@@ -13,7 +14,11 @@ import (
 // stands behind it, and the place in the file.
 func message(r AssertionResult) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", strings.ToUpper(r.Outcome), r.Expr)
+	outcome := strings.ToUpper(r.Outcome)
+	if slices.Contains(r.Tags, "accepted") {
+		outcome = "ACCEPTED"
+	}
+	fmt.Fprintf(&b, "%s: %s", outcome, r.Expr)
 	if r.Candidate != r.Base && r.Base != "" {
 		fmt.Fprintf(&b, " for %s against %s", r.Candidate, r.Base)
 	}

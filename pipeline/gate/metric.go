@@ -22,17 +22,18 @@ var perSlice = map[string]func(engine.Sample) float64{
 // atLeastHalf counts a slice without a single operation as half of one: its logarithm exists, and the stall shows elsewhere.
 func atLeastHalf(ops float64) float64 { return math.Max(ops, 0.5) }
 
-// costKeys are the names under which stages report the totals behind a cost per operation.
-var costKeys = map[string][]string{
-	"wal_per_op":    {"wal_bytes"},
-	"reads_per_op":  {"io_reads", "reads", "blks_read"},
-	"writes_per_op": {"io_writes", "writes", "blks_written"},
+// costKeys are the totals behind a cost per operation.
+var costKeys = map[string]string{
+	"wal_per_op":      engine.CostWALBytes,
+	"reads_per_op":    engine.CostReads,
+	"writes_per_op":   engine.CostWrites,
+	"switches_per_op": engine.CostSwitches,
 }
 
 // metric gives the value of a metric for one measurement, or why there is none.
 func (e evidence) metric(r request) func(*engine.Measurement) (float64, string) {
-	if keys, ok := costKeys[r.metric]; ok {
-		return func(m *engine.Measurement) (float64, string) { return costPerOp(m, keys) }
+	if key, ok := costKeys[r.metric]; ok {
+		return func(m *engine.Measurement) (float64, string) { return costPerOp(m, key) }
 	}
 	if p := percentile(r.metric); p > 0 {
 		return func(m *engine.Measurement) (float64, string) { return e.quantile(m, r.operation, p) }
@@ -55,14 +56,16 @@ func percentile(metric string) float64 { return percentiles[metric] }
 
 var percentiles = map[string]float64{"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
-func costPerOp(m *engine.Measurement, keys []string) (float64, string) {
-	ops := totalOps(m)
-	for _, k := range keys {
-		if v, ok := m.Cost[k]; ok && ops > 0 {
-			return v / ops, ""
-		}
+func costPerOp(m *engine.Measurement, key string) (float64, string) {
+	ops, counted := m.Cost[engine.CostOperations]
+	if !counted {
+		ops = totalOps(m)
 	}
-	return 0, "missing"
+	v, ok := m.Cost[key]
+	if !ok || ops <= 0 {
+		return 0, "missing"
+	}
+	return v / ops, ""
 }
 
 func cpuPerOp(m *engine.Measurement) (float64, string) {

@@ -19,12 +19,11 @@ type scope struct {
 // step finds a step by its name or a unique shortening. Of several the plain one is meant: "point-query" is
 // point-query_range=100 even where point-query.pre_range=100 exists.
 func (s scope) step(name string) (engine.StepInfo, *lang.ArgError) {
-	short := strings.TrimPrefix(name, s.facet.Stage+"/")
+	short := s.local(name)
 	for _, match := range []func(step string) bool{
-		func(step string) bool { return step == name || step == short },
+		func(step string) bool { return step == short },
 		func(step string) bool { return withoutRange(step) == short },
 		func(step string) bool { return prefixAtWord(step, short) },
-		func(step string) bool { return strings.HasPrefix(step, short) },
 	} {
 		found := s.steps(match)
 		switch {
@@ -40,12 +39,15 @@ func (s scope) step(name string) (engine.StepInfo, *lang.ArgError) {
 func (s scope) steps(match func(string) bool) []engine.StepInfo {
 	var out []engine.StepInfo
 	for _, st := range s.facet.Steps {
-		if match(st.Name) {
+		if match(s.local(st.Name)) {
 			out = append(out, st)
 		}
 	}
 	return out
 }
+
+// local is a step's name without its stage: where a run has two measured stages, steps are called stage/step.
+func (s scope) local(step string) string { return strings.TrimPrefix(step, s.facet.Stage+"/") }
 
 // members are the steps of a group of the file, a published group, a glob, or a single step.
 func (s scope) members(name string) ([]engine.StepInfo, *lang.ArgError) {
@@ -113,12 +115,20 @@ func (s scope) base() string {
 	return ""
 }
 
+// candidates are the variants that assertions are about. A sentinel is one only where there is nothing else: in a calibration.
 func (s scope) candidates() []string {
-	var out []string
+	var out, sentinels []string
 	for _, v := range s.facet.Variants {
-		if v.Name != s.base() {
+		switch {
+		case v.Name == s.base():
+		case v.Sentinel:
+			sentinels = append(sentinels, v.Name)
+		default:
 			out = append(out, v.Name)
 		}
+	}
+	if len(out) == 0 {
+		return sentinels
 	}
 	return out
 }
@@ -162,7 +172,11 @@ func names(steps []engine.StepInfo) []string {
 }
 
 func unknown(what, name string, known []string) *lang.ArgError {
-	hint := lang.DidYouMean(name, known)
+	short := []string{}
+	for _, k := range known {
+		short = append(short, withoutRange(k))
+	}
+	hint := lang.DidYouMean(name, append(short, known...))
 	if hint == "" {
 		hint = fmt.Sprintf("known: %s", list(known))
 	}

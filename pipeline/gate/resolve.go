@@ -15,6 +15,8 @@ type resolver struct {
 	candidate string
 	levels    levels
 	noise     noiseModel
+	// accept, when set, may put other evidence in the place of what was measured.
+	accept func(request, lang.Evidence) lang.Evidence
 }
 
 // detail is what the gate knows of a quantity beyond its value; messages and forecasts are made from it.
@@ -63,6 +65,9 @@ func (r *resolver) quantity(req request) *lang.Quantity {
 	}
 	if q.Missing == "" && d.evidence != nil {
 		q.Evidence = d.evidence
+		if r.accept != nil {
+			q.Evidence = r.accept(req, d.evidence)
+		}
 	}
 	return q
 }

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -104,18 +103,22 @@ func (l *lab) judge(t *testing.T, exprs ...string) Verdict {
 	return g.Judge(rec)
 }
 
-func TestFirstLight(t *testing.T) {
-	l := newLab()
-	for range 3 {
-		l.block()
+// measurements applies f to the measurements of one step on one variant.
+func measurements(step, variant string, f func(*engine.Measurement)) func(*engine.BlockRecord) {
+	return func(b *engine.BlockRecord) {
+		for i := range b.Measurements {
+			if m := &b.Measurements[i]; m.Step == step && m.Variant == variant {
+				f(m)
+			}
+		}
 	}
-	v := l.judge(t, `relqps("hot-points") > 0.95`, `geomean("reads") > 0.95 && min("mine") > 0.9`, `relqps("q1000") > 0.9`, `max_response("q1000", "insert") < seconds(2)`,
-		`p99("hot-points") < ms(5)`, `!slower("hot-points")`, `same("point-query", 0.05)`, `qps("hot-points", "a16") > 100`, `errors("hot-points") == 0`)
-	for _, a := range v.Assertions {
-		fmt.Println(a.Message, a.Tags, a.Naive, a.HolmP)
-	}
-	for _, s := range v.Steps {
-		fmt.Printf("%s %s %+v %+v\n", s.Step, s.Variant, s.Rel["relqps"], s.Abs)
-	}
-	fmt.Println(v.Outcome, v.ExitCode, v.Reason, v.Warnings)
+}
+
+// samples applies f to the first n samples of such a measurement.
+func samples(step, variant string, n int, f func(*engine.Sample)) func(*engine.BlockRecord) {
+	return measurements(step, variant, func(m *engine.Measurement) {
+		for i := range min(n, len(m.Samples)) {
+			f(&m.Samples[i])
+		}
+	})
 }

@@ -2,20 +2,18 @@ package gate
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"pgpipeline/pipeline/engine"
 )
 
-// Wanted implements engine.Judge. A step is wanted while an assertion that needs it is undecided and more blocks may decide it,
-// and until it has the facet's least number of blocks when no assertion compares it with an interval.
+// Wanted implements engine.Judge. A step is wanted while an assertion that needs it is undecided and more blocks may decide it.
+// Steps that no assertion compares with an interval are not mentioned: the engine gives them the facet's least number of blocks.
 func (g *Gate) Wanted(facet engine.Facet, blocks []engine.BlockRecord) (map[string]bool, string) {
 	all := seriesOf(facet, blocks)
 	e := gather(facet, blocks, all[len(all)-1])
 	s := sitting{Gate: g, noise: g.noise(nil, g.options.Now), levels: g.levels()}
 	wanted := map[string]bool{}
-	guarded := map[string]bool{}
 	counts := map[string]int{}
 	for _, c := range g.checks {
 		if c.scope.facet.Name != facet.Name || c.scope.facet.Stage != facet.Stage {
@@ -27,32 +25,10 @@ func (g *Gate) Wanted(facet engine.Facet, blocks []engine.BlockRecord) (map[stri
 			continue
 		}
 		for _, step := range c.steps {
-			guarded[step] = true
 			wanted[step] = wanted[step] || r.Outcome == Inconclusive && r.hopeful(facet, e)
 		}
 	}
-	for _, step := range facet.Steps {
-		if !guarded[step.Name] && e.boots(step.Name) < facet.MinBlocks {
-			wanted[step.Name] = true
-		}
-	}
-	for step, want := range wanted {
-		if !want {
-			delete(wanted, step)
-		}
-	}
 	return wanted, state(counts)
-}
-
-// boots counts the blocks in which a step was measured.
-func (e evidence) boots(step string) int {
-	n := 0
-	for i := range e.blocks {
-		if slices.ContainsFunc(e.blocks[i].Measurements, func(m engine.Measurement) bool { return m.Step == step && m.Invalid == "" }) {
-			n++
-		}
-	}
-	return n
 }
 
 // hopeful says whether more blocks may decide an inconclusive result. What is missing for a reason that does not go away is
