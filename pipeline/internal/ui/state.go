@@ -19,6 +19,7 @@ type state struct {
 	status   string
 	order    []*node // in plan order
 	byID     map[string]*node
+	planned  bool // the plan is known
 	warnings int
 	lastWarn string
 }
@@ -86,6 +87,7 @@ func (s *state) plan(nodes []engine.NodeRecord) {
 			known.status = n.Status
 		}
 	}
+	s.planned = true
 }
 
 // finish ends the run, and what was still running with it.
@@ -106,7 +108,7 @@ func (s *state) node(id, kind string) *node {
 	if n == nil {
 		n = &node{id: id, kind: kind, stepsDone: map[string]bool{}, rates: map[string]float64{}}
 		s.byID[id] = n
-		s.order = append(s.order, n)
+		s.order = slices.Insert(s.order, s.place(), n)
 	}
 	if n.kind == "" {
 		n.kind = kind
@@ -115,6 +117,15 @@ func (s *state) node(id, kind string) *node {
 		n.kind, _, _ = strings.Cut(id, "[")
 	}
 	return n
+}
+
+// place is where a new node belongs: measuring is not in the list of the plan, and comes before what waits for it.
+func (s *state) place() int {
+	i := len(s.order)
+	for s.planned && i > 0 && s.order[i-1].status == "" {
+		i--
+	}
+	return i
 }
 
 func (n *node) apply(e engine.Event) {
@@ -305,10 +316,15 @@ func (n *node) restOfProgress(now time.Time) (float64, bool) {
 	return (p.Total - p.Done) * took / done, true
 }
 
-// left is the forecast for the whole run: the sum over its open nodes, known only when each of them is.
+// left is the forecast for the whole run: the sum over its open nodes, known only when each of them is. While something is
+// measured, what waits for it (a comparison) counts for nothing.
 func (s *state) left(now time.Time) forecast {
 	sum := forecast{known: true}
+	measuring := slices.ContainsFunc(s.order, func(n *node) bool { return n.block > 0 && !n.over() })
 	for _, n := range s.order {
+		if measuring && n.status == "" {
+			continue
+		}
 		f := n.left(now)
 		if !f.known {
 			return forecast{}

@@ -213,7 +213,7 @@ func (t tree) doing(n *node) string {
 		if strings.HasPrefix(n.what, warmUp) {
 			block += t.paint(styleDim, warmUp)
 		}
-		return block + t.paint(styleNow, n.step) + t.paint(styleDim, n.stepOf())
+		return block + t.paint(styleDim, n.stepOf()) + t.paint(styleNow, n.step)
 	}
 	detail := strings.TrimSpace(n.what + " " + amount(n.progress))
 	if detail == "" && len(n.log) > 0 {
@@ -226,14 +226,14 @@ func (t tree) blockOf(n *node) string {
 	if n.blocks <= 0 {
 		return fmt.Sprintf("block %d", n.block)
 	}
-	return fmt.Sprintf("block %d of %s%d", n.block, t.atMost(), n.blocks)
+	return fmt.Sprintf("block %d/%s%d", n.block, t.atMost(), n.blocks)
 }
 
 func (n *node) stepOf() string {
 	if len(n.steps) < 2 {
 		return ""
 	}
-	return fmt.Sprintf(" %d/%d", len(n.stepsDone), len(n.steps))
+	return fmt.Sprintf("%d/%d ", len(n.stepsDone), len(n.steps))
 }
 
 // rates lists the variants' current rates; the first is the one that the others are compared with.
@@ -276,8 +276,10 @@ func (t tree) barWidth() int {
 	switch {
 	case t.width >= 120:
 		return 24
-	case t.width >= 72:
+	case t.width >= 100:
 		return 12
+	case t.width >= 72:
+		return 8
 	case t.width >= 48:
 		return 6
 	}

@@ -29,6 +29,7 @@ func story() []engine.Event {
 		{ID: "fetch[pg=15.8]", Kind: "fetch", Status: "cached"}, {ID: "fetch[pg=17.0]", Kind: "fetch", Status: "unneeded"},
 		{ID: "build[pg=15.8]", Kind: "build", Status: "cached"}, {ID: build, Kind: "build", Status: "pending"},
 		{ID: "load[pg=15.8]", Kind: "load", Status: "pending"}, {ID: load, Kind: "load", Status: "pending"},
+		{ID: "compare", Kind: "compare", Status: "pending"},
 	}
 	steps := []string{"point-query", "hot-points", "update-index"}
 	progress := func(s float64, node, kind, what string, done, total float64, unit string, rate float64) engine.Event {
