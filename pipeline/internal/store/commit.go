@@ -35,7 +35,7 @@ func (p *Pending) Commit(ctx context.Context, info Info) (*Entry, error) {
 func (p *Pending) commit(ctx context.Context, info Info) (*Entry, error) {
 	e := &Entry{Info: info, Key: p.request.Key, ID: randomText(16), Created: p.store.now().UTC().Truncate(time.Millisecond)}
 	seal := newSealer(p.store.fs, p.Dir)
-	if err := seal.walk("."); err != nil {
+	if err := seal.seal(); err != nil {
 		return e, err
 	}
 	e.Files, e.Bytes, e.OutModTime = len(seal.nodes), seal.bytes, seal.nodes[0].modTime

@@ -47,7 +47,7 @@ func use(t *testing.T, s *Store, recipe string) {
 	p.Close()
 }
 
-// chain makes entries a, b, c, d with sizes of 8 + 2n bytes, each used an hour after the one before; d is made from c.
+// chain makes entries a, b, c, d of 12 bytes, each used an hour after the one before; d is made from c.
 func chain(t *testing.T, s *Store, now *time.Time) {
 	t.Helper()
 	for _, recipe := range []string{"a", "b", "c", "d"} {

@@ -174,9 +174,18 @@ func checkWorks(t *testing.T, dir string) {
 		t.Errorf("pins of dead processes: %v", pins)
 	}
 	runs := OpenRuns(filepath.Join(dir, ".pipeline"), Options{})
-	run, err := runs.Resume("latest")
+	list, err := runs.List()
 	if err != nil {
 		t.Fatal(err)
 	}
-	run.Close()
+	for _, info := range list {
+		run, err := runs.Resume(info.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run.Close()
+	}
+	if err := workRun(runs, 0); err != nil {
+		t.Error(err)
+	}
 }

@@ -18,6 +18,9 @@ import (
 // Everything stays readable for everybody, because servers run as another account than the tool when that is root; a file
 // that its maker kept to himself (0600) stays private. Under a umask that hides everything, modes say nothing about what is
 // private, and all files are opened.
+//
+// A file with several names is sealed last, and only if all of its names are in the tree: the unprivileged account could
+// have given a name here to a file that is none of its business.
 type sealer struct {
 	fs    FS
 	root  string
@@ -25,11 +28,44 @@ type sealer struct {
 	gid   int
 	hides bool // the umask takes the read bits of others
 	nodes []node
-	bytes int64
+	bytes int64              // a file with several names counts once
+	links map[uint64]*linked // by inode
+}
+
+// linked is a file with several names.
+type linked struct {
+	want  uint64 // number of names that it has
+	names []string
+	mode  fs.FileMode
 }
 
 func newSealer(fsys FS, root string) *sealer {
-	return &sealer{fs: fsys, root: root, uid: os.Geteuid(), gid: os.Getegid(), hides: currentUmask()&0o044 == 0o044}
+	return &sealer{fs: fsys, root: root, uid: os.Geteuid(), gid: os.Getegid(), hides: currentUmask()&0o044 == 0o044,
+		links: map[uint64]*linked{}}
+}
+
+// seal does all of it and leaves the nodes in the order of their names.
+func (s *sealer) seal() error {
+	if err := s.walk("."); err != nil {
+		return err
+	}
+	for _, l := range s.links {
+		if uint64(len(l.names)) != l.want {
+			return fmt.Errorf("%s has %d hard links outside of the entry: copy it instead", l.names[0], l.want-uint64(len(l.names)))
+		}
+		full := filepath.Join(s.root, l.names[0])
+		info, err := os.Lstat(full)
+		if err == nil {
+			err = s.own(full, info)
+		}
+		if err == nil {
+			err = s.fs.Chmod(full, l.mode)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // currentUmask reads the umask without changing it, which other goroutines would notice.
@@ -52,32 +88,54 @@ func (s *sealer) walk(rel string) error {
 	if err != nil {
 		return err
 	}
-	n := node{kind: kindOfMode(info.Mode()), path: rel}
-	if n.kind == 0 {
-		return fmt.Errorf("%s is a %s, which an entry cannot hold", rel, describe(info.Mode()))
+	n := node{kind: kindOfMode(info.Mode()), path: rel, modTime: info.ModTime().UnixNano()}
+	switch n.kind {
+	case 'l':
+		return s.addLink(n, full, info)
+	case 'f':
+		return s.addFile(n, full, info)
+	case 'd':
+		return s.addDirectory(n, full, info)
 	}
+	return fmt.Errorf("%s is a %s, which an entry cannot hold", rel, describe(info.Mode()))
+}
+
+func (s *sealer) addFile(n node, full string, info fs.FileInfo) error {
+	n.mode, n.size = s.sealed(info.Mode()), info.Size()
+	s.nodes = append(s.nodes, n)
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || st.Nlink == 1 {
+		s.bytes += n.size
+		return s.close(full, info, n.mode)
+	}
+	l := s.links[st.Ino]
+	if l == nil {
+		l = &linked{want: st.Nlink, mode: n.mode}
+		s.links[st.Ino] = l
+		s.bytes += n.size
+	}
+	l.names = append(l.names, n.path)
+	return nil
+}
+
+func (s *sealer) addDirectory(n node, full string, info fs.FileInfo) error {
+	n.mode = s.sealed(info.Mode())
+	if err := s.close(full, info, n.mode); err != nil {
+		return err
+	}
+	s.nodes = append(s.nodes, n)
+	return s.walkNames(n.path, full)
+}
+
+// close takes a file or directory and gives it its final mode.
+func (s *sealer) close(full string, info fs.FileInfo, mode fs.FileMode) error {
 	if err := s.own(full, info); err != nil {
 		return err
 	}
-	if n.kind == 'l' {
-		return s.addLink(n, full)
-	}
-	n.mode = s.sealed(info.Mode())
-	if info.Mode()&^fs.ModeDir != n.mode {
-		if err := s.fs.Chmod(full, n.mode); err != nil {
-			return err
-		}
-	}
-	n.modTime = info.ModTime().UnixNano()
-	if n.kind == 'f' {
-		n.size = info.Size()
-		s.bytes += n.size
-	}
-	s.nodes = append(s.nodes, n)
-	if n.kind == 'f' {
+	if info.Mode()&^fs.ModeDir == mode {
 		return nil
 	}
-	return s.walkNames(rel, full)
+	return s.fs.Chmod(full, mode)
 }
 
 func (s *sealer) walkNames(rel, full string) error {
@@ -102,7 +160,11 @@ func (s *sealer) own(full string, info fs.FileInfo) error {
 	return s.fs.Lchown(full, s.uid, s.gid)
 }
 
-func (s *sealer) addLink(n node, full string) error {
+func (s *sealer) addLink(n node, full string, info fs.FileInfo) error {
+	n.modTime = 0
+	if err := s.own(full, info); err != nil {
+		return err
+	}
 	target, err := os.Readlink(full)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,6 +64,7 @@ func fill(t testing.TB, dir, content string) {
 	must(os.WriteFile(filepath.Join(dir, "bin", "postgres"), []byte("#!"+content), 0o755))
 	must(os.WriteFile(filepath.Join(dir, "share", "odd \"name\"\n"), []byte(content), 0o644))
 	must(os.WriteFile(filepath.Join(dir, "secret"), []byte("password"), 0o600))
+	must(os.Link(filepath.Join(dir, "bin", "postgres"), filepath.Join(dir, "bin", "second name")))
 	must(os.Symlink("postgres", filepath.Join(dir, "bin", "postmaster")))
 }
 
@@ -100,7 +102,7 @@ func TestEntryLife(t *testing.T) {
 	if !reason.OK() {
 		t.Fatalf("after: %s", reason)
 	}
-	if e.ID != made.ID || e.Facts["version"] != "17.0" || e.Reason != "first" || e.Files != 8 {
+	if e.ID != made.ID || e.Facts["version"] != "17.0" || e.Reason != "first" || e.Files != 9 {
 		t.Errorf("meta came back as %+v", e)
 	}
 	if text, err := e.Recipe(); err != nil || text != recipe {
@@ -144,7 +146,11 @@ func TestCommitRefuses(t *testing.T) {
 	}{
 		"pipe":            {func(dir string) error { return mkfifo(filepath.Join(dir, "p")) }, "p is a pipe"},
 		"link to pending": {func(dir string) error { return os.Symlink(filepath.Join(dir, "x"), filepath.Join(dir, "l")) }, "gone once"},
-		"vanished":        {func(dir string) error { return os.RemoveAll(filepath.Dir(filepath.Dir(dir))) }, "no such file"},
+		"hard link to another's file": {func(dir string) error {
+			other := filepath.Join(dir, "..", "other")
+			return errors.Join(os.WriteFile(other, nil, 0o600), os.Link(other, filepath.Join(dir, "x")))
+		}, "x has 1 hard links outside of the entry"},
+		"vanished": {func(dir string) error { return os.RemoveAll(filepath.Dir(filepath.Dir(dir))) }, "no such file"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
