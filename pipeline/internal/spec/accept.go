@@ -19,6 +19,9 @@ type Accepted struct {
 	Pos    Pos     `yaml:"-"`
 }
 
+// Ends is the first moment at which it no longer holds.
+func (a Accepted) Ends() time.Time { return a.Until.Time.AddDate(0, 0, 1) }
+
 // Date is a day, "2027-01-31".
 type Date struct{ Time time.Time }
 

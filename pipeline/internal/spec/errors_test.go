@@ -149,6 +149,7 @@ var errorCases = []errorCase{
 	{name: "unknown name", text: "  - build: {jobs: \"${jbos}\"}\n"},
 	{name: "unclosed template", text: "  - build: {cflags: '-O2 ${flags'}\n"},
 	{name: "bad expression", text: "  - build:\n      cflags: >\n        first line\n        and ${jobs +} there\n"},
+	{name: "template in a key", text: "  - build: {env: {\"${name}\": x}}\n"},
 	{name: "text in arithmetic", text: "  - build: {jobs: \"${name * 2}\"}\n"},
 	{name: "wrong type after a template", text: "  - build: {jobs: \"${name}\"}\n"},
 	// Assertions

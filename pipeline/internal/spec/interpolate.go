@@ -38,6 +38,9 @@ func (i *interpolation) value(v *Value) *Value {
 	case Map:
 		out.Keys = make([]Key, len(v.Keys))
 		for n, k := range v.Keys {
+			if lang.HasTemplate(k.Name) {
+				i.errs = append(i.errs, v.src.errorAt(k.Pos, "use it in the value", "${ } is not evaluated in a key"))
+			}
 			k.Value = i.value(k.Value)
 			out.Keys[n] = k
 		}

@@ -105,7 +105,8 @@ func TestAccept(t *testing.T) {
 		t.Fatal(list, err)
 	}
 	if a := list[0]; a.Step != "hot-points" || a.Metric != "relqps" || a.Size != 0.05 || a.Until.Time.Format("2006-01-02") != "2027-01-31" ||
-		a.By != "Ada" || a.Reason != "the new planner" || a.Pos.Line != 1 || a.Pos.Col != 3 {
+		a.By != "Ada" || a.Reason != "the new planner" || a.Pos.Line != 1 || a.Pos.Col != 3 ||
+		a.Ends().Format("2006-01-02") != "2027-02-01" {
 		t.Errorf("got %+v", a)
 	}
 	for text, want := range map[string]string{

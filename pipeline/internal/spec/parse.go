@@ -245,6 +245,7 @@ func (r *reader) mapping(n *yaml.Node, depth int, out *built) {
 		seen[k.Value] = r.pos(k)
 		value := r.value(n.Content[i+1], depth+1)
 		out.grow(value)
+		out.template = out.template || lang.HasTemplate(k.Value)
 		if k.Tag == "!!merge" {
 			merges = append(merges, value)
 			continue
