@@ -20,6 +20,10 @@ type LoadOptions struct {
 	Seed uint64
 	// Jobs is the number of connections that fill tables and build indexes; 0: one per CPU.
 	Jobs int
+	// RangeRows is the number of rows from which on a part of a table may have a connection of its own, when there are more jobs
+	// than tables; 0: 250,000. Below, the one connection that also creates the table is quicker, because it may skip the log and
+	// freeze the rows.
+	RangeRows int64
 	// Progress is called from several goroutines; nil: nobody wants to know.
 	Progress func(what string, done, total float64)
 	// Through is the step up to which data is made, for workloads whose load is a sequence of steps; "" makes all of it.
@@ -44,6 +48,9 @@ func Load(ctx context.Context, o LoadOptions) (LoadFacts, error) {
 	}
 	if o.Tables < 1 || o.Rows < 1 {
 		return LoadFacts{}, fmt.Errorf("load %s: %d tables of %d rows: both must be positive", w.Name, o.Tables, o.Rows)
+	}
+	if o.RangeRows == 0 {
+		o.RangeRows = 250_000
 	}
 	if o.Jobs == 0 {
 		o.Jobs = runtime.NumCPU()

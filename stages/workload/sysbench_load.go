@@ -13,17 +13,19 @@ import (
 	"pgpipeline/stages/driver"
 )
 
-// minRange is the number of rows from which on a table is filled by several connections: below, the one connection that also creates the
-// table is quicker, because it may skip the log and freeze the rows.
-const minRange = 250_000
+// maxRows is what an id of type integer can number, with room for what the insert step adds.
+const maxRows = 2_000_000_000
 
 // loadSysbench fills the tables: COPY first, indexes when a table is complete, vacuum and checkpoint at the end.
 func loadSysbench(ctx context.Context, o LoadOptions) (LoadFacts, error) {
 	facts := LoadFacts{Rows: o.Rows, Tables: o.Tables}
+	if o.Rows > maxRows {
+		return facts, fmt.Errorf("load sysbench: %d rows are more than an id of type integer can number; use more tables", o.Rows)
+	}
 	l := sysbenchLoad{LoadOptions: o, db: o.ConnString(Database), start: time.Now()}
 	l.ranges = 1
 	if o.Jobs > o.Tables {
-		l.ranges = int(max(1, min(int64(o.Jobs/o.Tables), o.Rows/minRange)))
+		l.ranges = int(max(1, min(int64(o.Jobs/o.Tables), o.Rows/o.RangeRows)))
 	}
 	err := each(ctx, o.Tables, o.Jobs, func(ctx context.Context, i int) error {
 		if err := l.table(ctx, i); err != nil {
