@@ -200,7 +200,7 @@ func (p *Process) supervise(ctx context.Context) {
 		awaitExit(p.PID())
 		close(exited)
 	}()
-	cause, seen := p.await(ctx, exited)
+	seen, cause := p.await(ctx, exited)
 	sweep(p.PID(), seen)
 	p.mu.Lock()
 	p.reaped = true
@@ -216,7 +216,7 @@ func (p *Process) supervise(ctx context.Context) {
 
 // await returns when the child has ended, of itself or because it was to. cause says why it was ended early; seen are
 // the processes that were below it when it was killed.
-func (p *Process) await(ctx context.Context, exited <-chan struct{}) (cause error, seen []entry) {
+func (p *Process) await(ctx context.Context, exited <-chan struct{}) (seen []entry, cause error) {
 	var late <-chan time.Time
 	if p.timeout > 0 {
 		timer := time.NewTimer(p.timeout)
@@ -233,7 +233,7 @@ func (p *Process) await(ctx context.Context, exited <-chan struct{}) (cause erro
 	case <-p.stop:
 	case <-p.kill:
 	}
-	return cause, p.end(exited)
+	return p.end(exited), cause
 }
 
 // end stops the session: the stop signal, the grace, then SIGKILL for the whole tree. The tree is noted before each

@@ -37,6 +37,9 @@ func TestCopyData(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
 		info, err := d.Info()
 		if err != nil {
 			return err

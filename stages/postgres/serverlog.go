@@ -67,7 +67,7 @@ func (l *serverLog) pass(p []byte) {
 
 // severePattern finds what a person looks for in a server's log after a failure.
 var severePattern = regexp.MustCompile(`\b(FATAL|PANIC|ERROR|HINT|DETAIL):  |was terminated by signal|exited with exit code|` +
-	`out of memory|Out of memory|No space left on device|could not `)
+	`out of memory|Out of memory|No space left on device|could not |received (smart|fast|immediate) shutdown request`)
 
 // quietPattern finds lines that look severe and belong to every normal life of a server.
 var quietPattern = regexp.MustCompile(`(?i)FATAL:  the database system is (starting up|not yet accepting|shutting down)|` +
