@@ -23,7 +23,7 @@ type Gate struct {
 
 // Options are what a verdict may take into account besides the record.
 type Options struct {
-	Noise  *Calibration // nil: assumptions hold
+	Noise  *Calibration // one that Fits; nil: assumptions hold
 	Accept []Accept     // known regressions
 	Now    time.Time    // for expiries; zero: the record's end
 }

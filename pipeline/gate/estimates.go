@@ -21,13 +21,13 @@ func (s sitting) estimate(v *Verdict, f engine.Facet, e evidence) {
 	sc := scope{facet: f, groups: s.groups}
 	for _, step := range f.Steps {
 		for _, variant := range f.Variants {
-			r := &resolver{scope: sc, evidence: e, candidate: variant.Name, levels: s.levels, noise: s.noise}
+			r := &resolver{scope: sc, evidence: e, candidate: variant.Name, levels: s.levels, noise: s.noise.in(f.Name)}
 			v.Steps = append(v.Steps, r.stepEstimate(step))
 		}
 	}
 	for _, group := range sc.groupNames() {
 		for _, c := range sc.candidates() {
-			r := &resolver{scope: sc, evidence: e, candidate: c, levels: s.levels, noise: s.noise}
+			r := &resolver{scope: sc, evidence: e, candidate: c, levels: s.levels, noise: s.noise.in(f.Name)}
 			if ge, ok := r.groupEstimate(group); ok {
 				v.Groups = append(v.Groups, ge)
 			}

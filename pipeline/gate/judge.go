@@ -17,7 +17,7 @@ func (g *Gate) Judge(rec *engine.Record) Verdict {
 	if now.IsZero() {
 		now = rec.Ended
 	}
-	s := sitting{Gate: g, rec: rec, now: now, noise: g.noise(rec, now), levels: g.levels(),
+	s := sitting{Gate: g, rec: rec, now: now, noise: g.noise(), levels: g.levels(),
 		accepts: newAcceptance(g.options.Accept, now)}
 	v := Verdict{Atoms: g.atoms, Noise: s.noise.info(now)}
 	for _, f := range g.facets {
@@ -53,14 +53,8 @@ func (g *Gate) levels() levels {
 	return levels{pass: passLevel, fail: planLevel / float64(max(1, g.atoms))}
 }
 
-// noise picks the calibration when it is of this machine and not expired.
-func (g *Gate) noise(rec *engine.Record, now time.Time) noiseModel {
-	n := noiseModel{alpha: g.levels().fail}
-	c := g.options.Noise
-	if c != nil && !c.Expired(now) && (rec == nil || c.Machine == rec.Host.MachineID) {
-		n.calibration = c
-	}
-	return n
+func (g *Gate) noise() noiseModel {
+	return noiseModel{alpha: g.levels().fail, calibration: g.options.Noise}
 }
 
 // judge evaluates the checks of one facet.
@@ -116,7 +110,7 @@ func (s sitting) evaluate(c check, e evidence) AssertionResult {
 }
 
 func (s sitting) resolver(c check, e evidence) *resolver {
-	return &resolver{scope: c.scope, evidence: e, candidate: c.candidate, levels: s.levels, noise: s.noise}
+	return &resolver{scope: c.scope, evidence: e, candidate: c.candidate, levels: s.levels, noise: s.noise.in(c.scope.facet.Name)}
 }
 
 func (r *AssertionResult) add(a Atom, tags []string) {

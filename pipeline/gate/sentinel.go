@@ -21,7 +21,7 @@ func (s sitting) sentinels(f engine.Facet, e evidence) string {
 		if !v.Sentinel {
 			continue
 		}
-		r := &resolver{scope: sc, evidence: e, candidate: v.Name, levels: s.sentinelLevels(f), noise: s.noise}
+		r := &resolver{scope: sc, evidence: e, candidate: v.Name, levels: s.sentinelLevels(f), noise: s.noise.in(f.Name)}
 		for _, step := range f.Steps {
 			if text := r.alarm(step, v.Name); text != "" {
 				return text

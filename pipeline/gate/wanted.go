@@ -12,7 +12,7 @@ import (
 func (g *Gate) Wanted(facet engine.Facet, blocks []engine.BlockRecord) (map[string]bool, string) {
 	all := seriesOf(facet, blocks)
 	e := gather(facet, blocks, all[len(all)-1])
-	s := sitting{Gate: g, noise: g.noise(nil, g.options.Now), levels: g.levels()}
+	s := sitting{Gate: g, noise: g.noise(), levels: g.levels()}
 	wanted := map[string]bool{}
 	counts := map[string]int{}
 	for _, c := range g.checks {

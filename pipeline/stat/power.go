@@ -54,3 +54,14 @@ func (p Power) BlocksNeeded(distance, target float64) int {
 	}
 	return 0
 }
+
+// FirstReachable is the first look at which the data could possibly reject; 0 when none could.
+func (p Power) FirstReachable() int {
+	for k, at := range p.Schedule.Looks() {
+		level := p.Schedule.Level(k, p.Alpha)
+		if level > 0 && level >= SmallestP(int(float64(at)*p.PairsPerBlock)) {
+			return at
+		}
+	}
+	return 0
+}
