@@ -35,7 +35,7 @@ type htmlVariant struct {
 
 // htmlCard says in a glance how a candidate compares.
 type htmlCard struct {
-	Variant, Class, Floor, More            string
+	Variant, Class, Floor, More, Note      string
 	Slower, Faster, Same, Unknown          int
 	SlowerShare, FasterShare, UnknownShare float64 // percent
 	Moves                                  []htmlCell
@@ -120,6 +120,9 @@ func buildCard(s Summary) htmlCard {
 	total := float64(max(1, s.Slower+s.Faster+s.Same+s.Unknown))
 	c := htmlCard{Variant: clean(s.Variant.Name), Class: variantClass(s.Variant), Slower: s.Slower, Faster: s.Faster, Same: s.Same, Unknown: s.Unknown,
 		SlowerShare: float64(s.Slower) / total * 100, FasterShare: float64(s.Faster) / total * 100, UnknownShare: float64(s.Unknown) / total * 100}
+	if s.Variant.Info.Sentinel {
+		c.Note = "A second copy of the base: what no change looks like here."
+	}
 	if s.Floor > 0 {
 		c.Floor = percentText(s.Floor)
 	}

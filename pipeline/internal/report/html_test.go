@@ -13,7 +13,6 @@ import (
 // $REPORT_HTML for who wants to look at it.
 func TestHTMLOfALargeRun(t *testing.T) {
 	in := large()
-	in.Record.Experiment.Groups = map[string][]string{"mine": {"random-points*"}}
 	began := time.Now()
 	out := render(t, "html", in)
 	t.Logf("%d bytes in %v", len(out), time.Since(began))
