@@ -46,7 +46,7 @@ func TestCalibrate(t *testing.T) {
 		t.Fatalf("%+v", s)
 	}
 	for name, v := range map[string][3]float64{
-		"spread": {s.Spread, 0.03 * math.Sqrt2, 0.006}, "boot": {s.SigmaBoot, 0.01, 0.004}, "order": {s.Order, math.Log(0.99), 0.004}, "minutes": {s.MinutesABlock, 40.0 / 60, 0.001},
+		"spread": {s.Spread, 0.03 * math.Sqrt2, 0.006}, "boot": {s.SigmaBoot, 0.01, 0.004}, "order": {s.Order, math.Log(0.99), 0.006}, "minutes": {s.MinutesABlock, 40.0 / 60, 0.001},
 	} {
 		if math.Abs(v[0]-v[1]) > v[2] {
 			t.Errorf("%s = %g, planted %g", name, v[0], v[1])
