@@ -38,8 +38,8 @@ func smallDisk(args []string) error {
 	}
 	fmt.Println("small:", makeSized(s, "small", 8<<10))
 	fmt.Println("large:", makeSized(s, "large", 1<<20))
-	if err := os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, 480<<10), 0o644); !errors.Is(err, syscall.ENOSPC) {
-		return fmt.Errorf("the disk is not full: %v", err)
+	if err := fillDisk(dir); err != nil {
+		return err
 	}
 	fmt.Println("full:", makeSized(s, "full", 10))
 	fmt.Println("save:", run.Save(make([]byte, 64<<10), nil))
@@ -49,12 +49,22 @@ func smallDisk(args []string) error {
 	}
 	fmt.Println("record:", string(l.Record))
 	fmt.Println("verify:", s.Verify(context.Background(), key("small")))
+	result, err := s.GC(context.Background(), GCOptions{MaxBytes: 1})
+	fmt.Println("trim a full disk:", len(result.Removed), err)
 	if err := os.Remove(filepath.Join(dir, "ballast")); err != nil {
 		return err
 	}
 	fmt.Println("freed:", makeSized(s, "full", 10))
 	run.Close()
 	return readOnlyDisk(dir, s)
+}
+
+func fillDisk(dir string) error {
+	err := os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, 512<<10), 0o644)
+	if !errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("the disk is not full: %v", err)
+	}
+	return nil
 }
 
 func readOnlyDisk(dir string, open *Store) error {
@@ -66,7 +76,7 @@ func readOnlyDisk(dir string, open *Store) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("new store:", s.ReadOnly(), s.Verify(context.Background(), key("small")), makeSized(s, "new", 10))
+	fmt.Println("new store:", s.ReadOnly(), s.Verify(context.Background(), key("full")), makeSized(s, "new", 10))
 	_, err = OpenRuns(filepath.Join(dir, ".pipeline"), Options{}).Create()
 	fmt.Println("run:", err)
 	return nil
@@ -110,6 +120,7 @@ func TestSmallDisk(t *testing.T) {
 		{"save: ", "(writing 64.0 KiB"},
 		{"record: ", `{"status":"running"}`},
 		{"verify: ", "<nil>"},
+		{"trim a full disk: ", "1 <nil>"},
 		{"freed: ", "<nil>"},
 		{"open store: ", readOnly},
 		{"new store: ", "true <nil> write to the cache: " + dir + "/cache: " + readOnly},
