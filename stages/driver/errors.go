@@ -23,19 +23,21 @@ func (e *ServerError) Error() string {
 
 // ServerDeath says that the server went away while it was measured.
 type ServerDeath struct {
-	PID   int    // of the postmaster; 0 when it is not known
-	Alive bool   // the postmaster still lives: one of its backends crashed, or it dropped the connection
-	Cause string // the server's last words, or what the socket said
+	PID   int   // of the postmaster; 0 when it is not known
+	Alive bool  // the postmaster still lives: one of its backends crashed, or it dropped the connection
+	Cause error // the server's last words, a *ServerError, or what the socket said
 }
+
+func (e *ServerDeath) Unwrap() error { return e.Cause }
 
 func (e *ServerDeath) Error() string {
 	if e.Alive {
-		return fmt.Sprintf("server dropped the connection: %s", e.Cause)
+		return fmt.Sprintf("server dropped the connection: %v", e.Cause)
 	}
 	if e.PID == 0 {
-		return fmt.Sprintf("server went away: %s", e.Cause)
+		return fmt.Sprintf("server went away: %v", e.Cause)
 	}
-	return fmt.Sprintf("server process %d died: %s", e.PID, e.Cause)
+	return fmt.Sprintf("server process %d died: %v", e.PID, e.Cause)
 }
 
 // errRetry is what Exec returns for an expected error; the event passes it on and is run again.

@@ -150,6 +150,32 @@ func mergeSeries(s *slice, clients []*Client) []engine.Second {
 	return series
 }
 
+// RoundTrip is the mean time of a statement in seconds, from sending it until the client has its whole response; 0 when
+// nothing was counted.
+func (r *Result) RoundTrip() float64 {
+	total := 0.0
+	for _, op := range r.Operations {
+		if op.Service != nil {
+			total += op.Service.Mean() / 1e9 * float64(op.Count)
+		}
+	}
+	if r.Statements == 0 {
+		return 0
+	}
+	return total / float64(r.Statements)
+}
+
+// QueryShare is the share of a round trip that is the server's work on the query: what is left when the round trip of an empty
+// statement on the same connections (see Session.Empty) is taken off. A server that works p percent longer on each query shows as p times
+// this share in the step's rate; the rest of the round trip, the client's side included, hides the rest.
+func QueryShare(step, empty Result) float64 {
+	whole := step.RoundTrip()
+	if whole == 0 {
+		return 0
+	}
+	return max(0, 1-empty.RoundTrip()/whole)
+}
+
 // Add joins the results of several slices of the same step: counts add up, histograms merge, series follow each other.
 func (r *Result) Add(o Result) {
 	if r.Operations == nil {

@@ -210,10 +210,11 @@ func (s *Session) Close() error {
 
 // death explains why a connection was lost.
 func (c *Client) death(cause error) error {
-	d := &ServerDeath{PID: c.pid, Cause: cause.Error()}
+	d := &ServerDeath{PID: c.pid, Cause: cause}
 	if p := &c.conn.parser; p.failed {
-		d.Cause = p.problem.Error()
-		c.tally.errors[p.problem.Code]++
+		problem := p.problem
+		d.Cause = &problem
+		c.tally.errors[problem.Code]++
 	}
 	d.Alive = c.pid != 0 && processLives(c.pid)
 	return d

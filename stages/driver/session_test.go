@@ -150,6 +150,26 @@ func TestPassRunsOneEventPerClient(t *testing.T) {
 	}
 }
 
+// An empty statement takes a small part of the time of one that sleeps, and nearly all of that of one that does nothing.
+func TestQueryShare(t *testing.T) {
+	s := start(t, "")
+	session := open(t, s, 1, statement("SELECT pg_sleep(0.02)"))
+	step, err := session.Slice(t.Context(), 200*time.Millisecond, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty, err := session.Empty(t.Context(), 50*time.Millisecond, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if share := driver.QueryShare(step, empty); share <= 0 || share >= 1 || step.RoundTrip() < 0.02 || empty.RoundTrip() <= 0 {
+		t.Errorf("share %v of a round trip of %v s, empty %v s", share, step.RoundTrip(), empty.RoundTrip())
+	}
+	if share := driver.QueryShare(empty, empty); share != 0 {
+		t.Errorf("an empty statement has a share of %v", share)
+	}
+}
+
 func TestSameSeedSameKeys(t *testing.T) {
 	s := start(t, "")
 	sql(t, s, "CREATE TABLE keys (run int, client int, n bigint)")
