@@ -149,3 +149,42 @@ func BenchmarkCopyData(b *testing.B) {
 		b.StartTimer()
 	}
 }
+
+// TestReflink copies on an XFS of its own in a file, whose blocks original and copy share.
+func TestReflink(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("mounting a file system needs root")
+	}
+	if _, err := exec.LookPath("mkfs.xfs"); err != nil {
+		const remedy = "there is no mkfs.xfs (apt-get install xfsprogs) to make a file system with reflinks"
+		if os.Getenv("CI") != "" {
+			t.Fatal(remedy)
+		}
+		t.Skip(remedy)
+	}
+	image, point := filepath.Join(t.TempDir(), "image"), t.TempDir()
+	for _, args := range [][]string{
+		{"truncate", "-s", "320M", image}, {"mkfs.xfs", "-q", "-m", "reflink=1", image}, {"mount", "-o", "loop", image, point},
+	} {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v: %s", args, err, out)
+		}
+	}
+	t.Cleanup(func() { _ = exec.Command("umount", point).Run() })
+	from, to := filepath.Join(point, "from"), filepath.Join(point, "to")
+	if err := os.MkdirAll(filepath.Join(from, "base"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	large := bytes.Repeat([]byte("postgres"), 20<<20) // 160 MiB; two of them do not fit
+	if err := os.WriteFile(filepath.Join(from, "base", "1"), large, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	facts, err := postgres.CopyData(t.Context(), from, to, postgres.CopyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !facts.Reflinked || facts.Bytes != int64(len(large)) {
+		t.Errorf("%+v", facts)
+	}
+	compareTrees(t, from, to)
+}
