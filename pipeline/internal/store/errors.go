@@ -39,8 +39,11 @@ type Error struct {
 
 func (e *Error) Error() string {
 	msg := fmt.Sprintf("%s: %s: %v", e.Op, e.Path, cause(e.Err))
-	if e.Kind == Full {
+	switch {
+	case e.Kind == Full && e.Bytes > 0:
 		msg += fmt.Sprintf(" (writing %s, %s free)", sizeText(e.Bytes), sizeText(e.Free))
+	case e.Kind == Full:
+		msg += fmt.Sprintf(" (%s free)", sizeText(e.Free))
 	}
 	if e.Hint != "" {
 		msg += "; " + e.Hint
@@ -74,7 +77,9 @@ func (e *Error) complete() {
 	case Full:
 		e.Free = freeBytes(e.Path)
 		e.Hint = "free some space (`pipeline cache gc`) or set PIPELINE_CACHE to a larger file system"
-	case ReadOnly, Permission:
+	case ReadOnly:
+		e.Hint = "set PIPELINE_CACHE to a directory that can be written"
+	case Permission:
 		e.Hint = fmt.Sprintf("run as the owner of the directory (you are uid %d) or set PIPELINE_CACHE", os.Geteuid())
 	case Vanished:
 		e.Hint = "something removed it while it was in use; run again"
