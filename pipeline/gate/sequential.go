@@ -60,18 +60,23 @@ func (s *sequential) Decide(limit float64, above, below lang.Care) lang.Truth {
 func (s *sequential) decide(limit, above, below float64) (lang.Truth, int) {
 	c := math.Log(positive(limit))
 	for k := range s.tests {
-		t := s.test(k)
-		if claimed(t.Above(c), s.schedule.Level(k, above)) {
-			return lang.True, k
-		}
-		if claimed(t.Below(c), s.schedule.Level(k, below)) {
-			return lang.False, k
+		if truth := look(s.test(k), s.schedule, k, c, above, below); truth != lang.Unknown {
+			return truth, k
 		}
 	}
 	return lang.Unknown, len(s.tests) - 1
 }
 
-func claimed(p, level float64) bool { return level > 0 && p <= level }
+// look is one look at a sample: above or below c, when each takes its level.
+func look(t *stat.Test, s stat.Schedule, k int, c, above, below float64) lang.Truth {
+	switch {
+	case t.IsAbove(c, s.Level(k, above)):
+		return lang.True
+	case t.IsBelow(c, s.Level(k, below)):
+		return lang.False
+	}
+	return lang.Unknown
+}
 
 // Bounds implements lang.Evidence: the 95 % interval of everything measured so far.
 func (s *sequential) Bounds() (lo, hi float64) {

@@ -1,6 +1,9 @@
 package stat
 
-import "math"
+import (
+	"math"
+	"sync"
+)
 
 // AssumedSigmaBoot is the spread between boots of one server, as a standard deviation of the log rate, that is assumed on
 // a machine that was not calibrated. Published pairs of adjacent minor releases suggest about 1 % on dedicated hosts.
@@ -22,7 +25,7 @@ var AssumedBoot = Boot{Sigma: AssumedSigmaBoot}
 type Test struct {
 	avg    walsh
 	n      int
-	centre float64
+	centre func() float64 // found when first asked for: most tests are settled without it
 	// bootSE is the standard error that boots add to that of the pairs: sqrt(2 sigma^2 / B), one sigma for each side. It
 	// is 0 when every boot gave one pair, because the pairs then contain it.
 	bootSE float64
@@ -33,7 +36,7 @@ type Test struct {
 // NewTest prepares a test of the pairs.
 func NewTest(p Pairs, boot Boot) *Test {
 	t := &Test{avg: newWalsh(p.Diff), n: len(p.Diff), boots: p.Boots()}
-	t.centre = t.avg.median()
+	t.centre = sync.OnceValue(t.avg.median)
 	if t.n > t.boots {
 		t.bootSE = boot.Sigma * math.Sqrt(2/float64(t.boots))
 		if !boot.Calibrated && t.boots >= blockLevelBoots {
@@ -44,7 +47,7 @@ func NewTest(p Pairs, boot Boot) *Test {
 }
 
 // Centre is the Hodges-Lehmann estimate; NaN without pairs.
-func (t *Test) Centre() float64 { return t.centre }
+func (t *Test) Centre() float64 { return t.centre() }
 
 // Pairs and Boots are the sizes of the sample.
 func (t *Test) Pairs() int { return t.n }
@@ -58,21 +61,34 @@ func (t *Test) Boots() int { return t.boots }
 // Ties with c count in favour of c. If ties were broken by coin the signed-rank distribution would be exact, and no way of
 // breaking them gives a larger statistic than this one, so the probability is never too small.
 func (t *Test) Below(c float64) float64 {
-	return t.tail(t.avg.count()-t.avg.below(c), c-t.centre, func(se, mean float64) float64 { return (mean - c) / se })
+	return t.tail(t.rankBelow(c), c-t.Centre(), func(se, mean float64) float64 { return (mean - c) / se })
 }
+
+func (t *Test) rankBelow(c float64) float64 { return rankCDF(t.n, t.avg.count()-t.avg.below(c)) }
+func (t *Test) rankAbove(c float64) float64 { return rankCDF(t.n, t.avg.atMost(c)) }
 
 // Above is the same for samples that lie above c.
 func (t *Test) Above(c float64) float64 {
-	return t.tail(t.avg.atMost(c), t.centre-c, func(se, mean float64) float64 { return (c - mean) / se })
+	return t.tail(t.rankAbove(c), t.Centre()-c, func(se, mean float64) float64 { return (c - mean) / se })
 }
 
-// tail widens the signed-rank probability of statistic w by the boot term. distance is how far the estimate lies on the
+// IsBelow says whether Below(c) is at or below the level, and IsAbove the same of Above. They are faster where the answer is no:
+// the boot term only widens.
+func (t *Test) IsBelow(c, level float64) bool {
+	return level > 0 && t.rankBelow(c) <= level && t.Below(c) <= level
+}
+
+// IsAbove is the counterpart of IsBelow.
+func (t *Test) IsAbove(c, level float64) bool {
+	return level > 0 && t.rankAbove(c) <= level && t.Above(c) <= level
+}
+
+// tail widens the signed-rank probability p by the boot term. distance is how far the estimate lies on the
 // side that is claimed; blockT gives the t statistic of the blocks' mean, negative on that side.
-func (t *Test) tail(w int, distance float64, blockT func(se, mean float64) float64) float64 {
+func (t *Test) tail(p, distance float64, blockT func(se, mean float64) float64) float64 {
 	if t.n == 0 {
 		return 1
 	}
-	p := rankCDF(t.n, w)
 	if distance <= 0 || p >= 0.5 {
 		// The estimate is on the other side, so nothing is claimed; at least one half keeps p monotone in c.
 		return math.Max(p, 0.5)
@@ -105,7 +121,7 @@ func (t *Test) end(rejected func(float64) bool, sign float64) float64 {
 		return math.Inf(int(sign))
 	}
 	inside, step := 0.0, 1e-4
-	for ; !rejected(t.centre + sign*step); step *= 2 {
+	for ; !rejected(t.Centre() + sign*step); step *= 2 {
 		if step > 100 {
 			return math.Inf(int(sign))
 		}
@@ -114,13 +130,13 @@ func (t *Test) end(rejected func(float64) bool, sign float64) float64 {
 	outside := step
 	for range 60 {
 		mid := inside + (outside-inside)/2
-		if rejected(t.centre + sign*mid) {
+		if rejected(t.Centre() + sign*mid) {
 			outside = mid
 		} else {
 			inside = mid
 		}
 	}
-	return t.centre + sign*inside
+	return t.Centre() + sign*inside
 }
 
 func meanSD(x []float64) (mean, sd float64) {
