@@ -108,6 +108,29 @@ func where(r gate.AssertionResult, facets int) string {
 	return strings.Join(parts, " ")
 }
 
+// reasons are the words for the keys that a verdict gives.
+var reasons = map[string]string{
+	"budget":      "not decided within the budget",
+	"too-few":     "too few blocks for any verdict",
+	"missing":     "nothing was measured",
+	"few-tail":    "too few operations beyond the percentile",
+	"biased-loss": "samples were lost on one side more than on the other",
+	"unsteady":    "the rate had not settled",
+	"closed-loop": "latency of a closed loop",
+}
+
+// Why says in words why an assertion is not decided or not valid, "" when it holds.
+func (a Assertion) Why() string {
+	if a.Outcome == gate.Pass {
+		return ""
+	}
+	key, rest, _ := strings.Cut(a.Reason, ":")
+	if text, ok := reasons[key]; ok {
+		return clean(text + strings.TrimRight(": "+strings.TrimSpace(rest), ": "))
+	}
+	return clean(a.Reason)
+}
+
 // hint says what would decide an inconclusive assertion, from its reason.
 func hint(r gate.AssertionResult, again rerun) string {
 	if r.Outcome == gate.Pass {
@@ -117,15 +140,15 @@ func hint(r gate.AssertionResult, again rerun) string {
 	case "budget":
 		return again.blocks(r.MinutesNeeded)
 	case "too-few":
-		return "more blocks than this are needed for any verdict: " + again.blocks(r.MinutesNeeded)
+		return again.blocks(r.MinutesNeeded)
 	case "missing":
 		return "the step yielded nothing: see the warnings, or `pipeline logs RUN NODE`"
 	case "few-tail":
-		return "too few operations beyond the percentile: a longer `duration`, or a lower percentile"
+		return "a longer `duration`, or a lower percentile"
 	case "biased-loss":
-		return "samples were lost on one side more than on the other: see the warnings"
+		return "see the warnings"
 	case "unsteady":
-		return "the rate had not settled: a quieter machine, or a longer `duration`"
+		return "a quieter machine, or a longer `duration`"
 	case "closed-loop":
 		return "latency of a closed loop hides stalls: give the step a `rate`"
 	}
@@ -207,7 +230,9 @@ func headline(v *View) string {
 	case gate.Fail:
 		return fmt.Sprintf("%d of %s not hold%s", n["FAIL"], does(total, n["FAIL"]), others(n))
 	case gate.Inconclusive:
-		return fmt.Sprintf("%d of %s not be decided%s", n["UNKNOWN"], could(total), others(n))
+		undecided := n["UNKNOWN"]
+		delete(n, "UNKNOWN")
+		return fmt.Sprintf("%d of %s not be decided%s", undecided, could(total), others(n))
 	}
 	if v.Verdict.Reason != "" {
 		return "the measurement is not valid: " + redact.Text(v.Verdict.Reason)

@@ -141,7 +141,7 @@ func (c *relChart) drawBar(s *svg, x float64, r Row, cell Cell) {
 		}
 		switch {
 		case p > c.y.hi:
-			s.turned(x+c.bar/2+3.5, c.top+4, -90, "end cut", ratioText(*cell.Ratio))
+			s.turned(x+c.bar/2+3.5, c.top+4, -90, "end cut "+string(cell.Change()), ratioText(*cell.Ratio))
 			s.line(x, c.top+1, x+c.bar, c.top-3, "cutline")
 		case p < c.y.lo:
 			s.turned(x+c.bar/2+3.5, c.foot-5, -90, "under", ratioText(*cell.Ratio))

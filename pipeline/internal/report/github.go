@@ -78,7 +78,7 @@ func annotation(kind string, a Assertion) string {
 	if a.Published != "" {
 		text += "; published " + a.Published
 	}
-	for _, extra := range []string{a.Reason, a.Hint} {
+	for _, extra := range []string{a.Why(), a.Hint} {
 		if extra != "" {
 			text += "\n" + extra
 		}

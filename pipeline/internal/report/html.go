@@ -20,7 +20,7 @@ type page struct {
 	Name, Doc, ID, Tool     string
 	Word, Outcome, Headline string
 	Failures                []string // the assertions that made the verdict
-	Believe                 []string // what it rests on, and what speaks against it
+	Believe                 []template.HTML // what it rests on, and what speaks against it
 	When, Path, Text        string
 	Commands                string
 	HasInsert               bool
@@ -32,6 +32,7 @@ type page struct {
 	Machine                 []htmlFact
 	Stages                  []htmlStage
 	Nodes                   []htmlNode
+	Logs                    []ServerLog
 }
 
 type htmlFact struct{ Kind, Name, Text string }
@@ -52,25 +53,25 @@ var pageTemplate = sync.OnceValues(func() (*template.Template, error) {
 })
 
 // writeHTML writes one page that needs nothing else: no script, no network.
-func writeHTML(v *View, _ Input, w io.Writer) error {
+func writeHTML(v *View, in Input, w io.Writer) error {
 	t, err := pageTemplate()
 	if err != nil {
 		return fmt.Errorf("html: %w", err)
 	}
 	var b bytes.Buffer
-	if err := t.Execute(&b, buildPage(v)); err != nil {
+	if err := t.Execute(&b, buildPage(v, in)); err != nil {
 		return fmt.Errorf("html: %w", err)
 	}
 	_, err = w.Write(b.Bytes())
 	return err
 }
 
-func buildPage(v *View) *page {
+func buildPage(v *View, in Input) *page {
 	rec := v.Record
 	p := &page{Style: template.CSS(templates.ReportStyle()), Name: clean(v.Name), Doc: clean(rec.Experiment.Doc), ID: clean(rec.ID), Tool: clean(rec.Tool),
 		Word: strings.ToUpper(v.Verdict.Outcome), Outcome: v.Verdict.Outcome, Headline: clean(v.Headline), Failures: failures(v), Believe: believe(v),
 		When: stamp(rec.Started), Path: clean(rec.Experiment.Path), Text: cleanLines(rec.Experiment.Text), Commands: commands(v),
-		Accepted: v.Verdict.Accepted, Earlier: v.Verdict.Earlier, Warnings: v.Warnings, Machine: machineFacts(v)}
+		Accepted: v.Verdict.Accepted, Earlier: v.Verdict.Earlier, Warnings: v.Warnings, Machine: machineFacts(v), Logs: serverLogs(v, in.Files)}
 	for _, f := range v.Facets {
 		h := buildHTMLFacet(f, v)
 		p.HasInsert = p.HasInsert || h.Insert != nil
@@ -92,9 +93,7 @@ func buildPage(v *View) *page {
 func buildHTMLAssertion(a Assertion) htmlAssertion {
 	h := htmlAssertion{Word: a.Word, Expr: clean(a.Expr), Where: clean(a.Where), Location: clean(a.Location()), Tags: clean(strings.Join(a.Tags, ", ")),
 		Published: clean(a.Published), Hint: codeHTML(a.Hint)}
-	if a.Outcome != gate.Pass {
-		h.Reason = clean(a.Reason)
-	}
+	h.Reason = a.Why()
 	for _, atom := range a.Atoms {
 		text := AtomText(atom)
 		if len(a.Atoms) > 1 {
@@ -146,28 +145,40 @@ func failures(v *View) []string {
 }
 
 // believe says in a few sentences what the verdict rests on, and what speaks against it.
-func believe(v *View) []string {
-	var list []string
+func believe(v *View) []template.HTML {
+	var list []template.HTML
+	add := func(text string) { list = append(list, codeHTML(text)) }
 	for _, f := range v.Facets {
 		text := evidenceText(f)
 		if f.Heading != "" {
 			text = clean(f.Heading) + ": " + text
 		}
-		list = append(list, text+".")
+		add(text + ".")
 	}
 	if n := v.Verdict.Noise.Text; n != "" {
-		list = append(list, clean(n))
+		add(n)
 	}
 	if v.Record.Status != "done" && v.Record.Status != "" {
-		list = append(list, "The run was "+v.Record.Status+". "+clean(v.Record.Error))
+		add(strings.TrimSpace(statusText(v.Record.Status) + " " + v.Record.Error))
 	}
 	if n := len(v.Warnings); n > 0 {
-		list = append(list, count(n, "warning")+": see below.")
+		add(count(n, "warning") + ": see below.")
 	}
 	if n := v.Verdict.Atoms; n > 1 {
-		list = append(list, fmt.Sprintf("%d comparisons share the 1 %% of false alarms.", n))
+		add(fmt.Sprintf("%d comparisons share the 1 %% of false alarms.", n))
 	}
 	return list
+}
+
+// statusText says how far the run came.
+func statusText(status string) string {
+	switch status {
+	case "running":
+		return "The run has not ended."
+	case "interrupted":
+		return "The run was interrupted."
+	}
+	return "The run " + status + "."
 }
 
 // commands are what it takes to do it again, and to look at it again.

@@ -95,7 +95,7 @@ func (v *View) junitAssertion(a Assertion) junitCase {
 	if a.Published != "" {
 		values += "; published " + a.Published
 	}
-	text := strings.TrimSpace(strings.Join([]string{values, a.Reason, a.Hint, a.Location()}, "\n"))
+	text := strings.TrimSpace(strings.Join([]string{values, a.Why(), a.Hint, a.Location()}, "\n"))
 	result := &junitResult{Message: xmlText(a.Word + ": " + values), Type: xmlText(a.Outcome), Text: xmlLines(text)}
 	fatal := a.Word == "UNKNOWN" && v.Record.Experiment.OnInconclusive == "fail"
 	switch {

@@ -92,8 +92,8 @@ func mdAssertion(a Assertion) []string {
 	if a.Published != "" {
 		measured += "; published " + md(a.Published)
 	}
-	if a.Outcome != gate.Pass && a.Reason != "" {
-		measured += "<br>" + md(a.Reason)
+	if why := a.Why(); why != "" {
+		measured += "<br>" + md(why)
 	}
 	if a.Hint != "" { // ours, but for the file's name; its backticks are meant
 		measured += "<br>" + strings.ReplaceAll(clean(a.Hint), "|", `\|`)
@@ -128,11 +128,11 @@ func mdSummary(f Facet, s Summary) string {
 	return text + "\n" + mdTable([]string{"step", "relative QPS", "95 %", "QPS"}, "lrlr", rows)
 }
 
-// summaryText counts: "2 slower, 3 faster, 37 without a change beyond noise (±1.3 %)".
+// summaryText counts: "2 slower, 3 faster, 37 within noise of ±1.3 %".
 func summaryText(s Summary) string {
-	text := fmt.Sprintf("%d slower, %d faster, %d without a change beyond noise", s.Slower, s.Faster, s.Same)
+	text := fmt.Sprintf("%d slower, %d faster, %d within noise", s.Slower, s.Faster, s.Same)
 	if s.Floor > 0 {
-		text += " (±" + percentText(s.Floor) + ")"
+		text += " of ±" + percentText(s.Floor)
 	}
 	if s.Unknown > 0 {
 		text += fmt.Sprintf(", %d without a figure", s.Unknown)

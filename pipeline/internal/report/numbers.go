@@ -124,8 +124,13 @@ func durationText(s float64) string {
 	return fmt.Sprintf("%dh%02dm", n/3600, n%3600/60)
 }
 
-// percentText writes a fraction as a percentage: 1.2 %.
-func percentText(f float64) string { return fmt.Sprintf("%.2g %%", f*100) }
+// percentText writes a fraction as a percentage: 1.2 %, 35 %.
+func percentText(f float64) string {
+	if math.Abs(f) < 0.0995 {
+		return fmt.Sprintf("%.2g %%", f*100)
+	}
+	return fmt.Sprintf("%.0f %%", f*100)
+}
 
 func count(n int, noun string) string {
 	if n == 1 {

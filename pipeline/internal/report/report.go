@@ -11,6 +11,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"pgpipeline/pipeline/engine"
@@ -25,6 +26,8 @@ type Input struct {
 	Color bool
 	// Width is the terminal's width in cells; 0: no limit.
 	Width int
+	// Files is the run's directory, for excerpts of its logs; nil when it is not at hand.
+	Files fs.FS
 }
 
 // format writes a view in one format.

@@ -241,8 +241,8 @@ func (t *textReport) assertion(a Assertion) {
 	if a.Outcome == gate.Pass {
 		return
 	}
-	if a.Reason != "" {
-		t.line("           %s", clean(a.Reason))
+	if why := a.Why(); why != "" {
+		t.line("           %s", why)
 	}
 	if a.Hint != "" {
 		t.line("           %s", t.paint(styleWarn, a.Hint))
@@ -300,7 +300,7 @@ func (t *textReport) verdict() {
 		t.line("%s", t.paint(styleDim, clean(n)))
 	}
 	if t.v.Record.Status != "done" && t.v.Record.Status != "" {
-		t.line("run %s: %s", t.v.Record.Status, clean(t.v.Record.Error))
+		t.line("%s", strings.TrimSpace(statusText(t.v.Record.Status)+" "+clean(t.v.Record.Error)))
 	}
 	outcome := strings.ToUpper(t.v.Verdict.Outcome)
 	t.line("%s  %s", t.paint(wordStyle(outcome).Bold(true), outcome), clean(t.v.Headline))

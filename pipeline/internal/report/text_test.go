@@ -91,3 +91,20 @@ func TestGolden(t *testing.T) {
 		golden(t, file, render(t, name, in))
 	}
 }
+
+func TestWarningsAreToldOnce(t *testing.T) {
+	in := example()
+	for i := range in.Record.Blocks {
+		for k := range in.Record.Blocks[i].Measurements {
+			in.Record.Blocks[i].Measurements[k].Unsteady = true
+		}
+	}
+	in.Record.Warnings = []string{"twice", "twice"}
+	got := buildWarnings(in.Record, in.Verdict)
+	want := []string{"twice (2 times)",
+		"not steady after the warm-up: point-query on 15.8, point-query on 16.4, point-query on 17.0, hot-points on 15.8 and 20 more",
+		"block 4: the block does not count: interrupted"}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("warnings\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}

@@ -1,10 +1,8 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"pgpipeline/pipeline/engine"
@@ -129,7 +127,7 @@ func Build(rec *engine.Record, verdict gate.Verdict) *View {
 		v.Facets = append(v.Facets, buildFacet(f, rec, verdict, estimates))
 	}
 	v.Assertions = buildAssertions(rec, verdict)
-	v.Stages = buildStages(rec.Nodes)
+	v.Stages = buildStages(rec)
 	v.Warnings = buildWarnings(rec, verdict)
 	v.Headline = headline(v)
 	return v
@@ -357,139 +355,4 @@ func (f Facet) BlockMinutes() float64 {
 		return 0
 	}
 	return sum.Minutes() / float64(n)
-}
-
-// Stage sums up the nodes of one kind.
-type Stage struct {
-	Kind                                                 string
-	Cached, Unneeded, Done, Failed, Skipped, Interrupted int
-	Seconds                                              float64
-	Nodes                                                []engine.NodeRecord
-}
-
-func buildStages(nodes []engine.NodeRecord) []Stage {
-	var list []Stage
-	index := map[string]int{}
-	for _, n := range nodes {
-		i, ok := index[n.Kind]
-		if !ok {
-			i = len(list)
-			index[n.Kind] = i
-			list = append(list, Stage{Kind: n.Kind})
-		}
-		s := &list[i]
-		s.Nodes = append(s.Nodes, n)
-		switch n.Status {
-		case "cached":
-			s.Cached++
-			continue
-		case "unneeded":
-			s.Unneeded++
-			continue
-		case "done":
-			s.Done++
-		case "failed":
-			s.Failed++
-		case "skipped":
-			s.Skipped++
-		case "interrupted":
-			s.Interrupted++
-		}
-		s.Seconds += n.Seconds
-	}
-	return list
-}
-
-// Text says what became of a stage: "2 from the cache, 1 made in 3m12s".
-func (s Stage) Text() string {
-	var parts []string
-	add := func(n int, text string) {
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, text))
-		}
-	}
-	add(s.Cached, "from the cache")
-	add(s.Unneeded, "not needed")
-	made := "made"
-	if s.Seconds > 0 {
-		made += " in " + durationText(s.Seconds)
-	}
-	add(s.Done, made)
-	add(s.Failed, "failed")
-	add(s.Skipped, "skipped")
-	add(s.Interrupted, "interrupted")
-	return strings.Join(parts, ", ")
-}
-
-// buildWarnings gathers the warnings of the whole run, equal ones once, in the order in which they came up.
-func buildWarnings(rec *engine.Record, verdict gate.Verdict) []string {
-	var order []string
-	count := map[string]int{}
-	add := func(prefix, text string) {
-		text = strings.TrimSpace(clean(text))
-		if text == "" {
-			return
-		}
-		if prefix != "" {
-			text = prefix + ": " + text
-		}
-		if count[text]++; count[text] == 1 {
-			order = append(order, text)
-		}
-	}
-	for _, w := range verdict.Warnings {
-		add("", w)
-	}
-	for _, w := range rec.Warnings {
-		add("", w)
-	}
-	for _, n := range rec.Nodes {
-		for _, w := range n.Warnings {
-			add(n.ID, w)
-		}
-	}
-	for _, b := range rec.Blocks {
-		blockWarnings(b, add)
-	}
-	for i, text := range order {
-		if n := count[text]; n > 1 {
-			order[i] = fmt.Sprintf("%s (%d times)", text, n)
-		}
-	}
-	return order
-}
-
-func blockWarnings(b engine.BlockRecord, add func(prefix, text string)) {
-	if !b.Complete {
-		text := "block was interrupted and does not count"
-		if b.Error != "" {
-			text = "block does not count: " + b.Error
-		}
-		add(fmt.Sprintf("block %d of %s", b.Number, orRun(b.Facet)), text)
-	}
-	if b.Serial {
-		add("", "the servers did not fit into memory together: they ran one at a time")
-	}
-	for _, w := range b.Warnings {
-		add("", w)
-	}
-	for _, m := range b.Measurements {
-		prefix := m.Step + " on " + m.Variant
-		for _, w := range m.Warnings {
-			add(prefix, w)
-		}
-		if m.Invalid != "" {
-			add(prefix, "not used: "+m.Invalid)
-		}
-		if m.Unsteady {
-			add(prefix, "not steady after its warm-up")
-		}
-	}
-}
-
-func orRun(facet string) string {
-	if facet == "" {
-		return "the run"
-	}
-	return facet
 }

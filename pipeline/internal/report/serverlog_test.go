@@ -1,0 +1,41 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func TestServerLogs(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("2026-03-01 06:00:00 UTC [1] LOG:  starting PostgreSQL 17.0\n")
+	b.WriteString("2026-03-01 06:00:00 UTC [2] FATAL:  the database system is starting up\n")
+	b.WriteString("2026-03-01 06:00:01 UTC [3] LOG:  automatic vacuum of table \"x.pg_catalog.pg_class\": index scans: 1\n")
+	b.WriteString("2026-03-01 06:00:02 UTC [3] LOG:  automatic vacuum of table \"bench.public.sbtest1\": index scans: 1\n")
+	b.WriteString("\tpages: 0 removed " + strings.Repeat("x", 100_000) + "\n")
+	b.WriteString("2026-03-01 06:00:03 UTC [4] ERROR:  deadlock detected \x1b[31m password=hunter2\n")
+	for i := range 70 {
+		fmt.Fprintf(&b, "2026-03-01 06:01:%02d UTC [5] LOG:  checkpoint complete: wrote %d buffers\n", i%60, i)
+	}
+	in := example()
+	in.Files = fstest.MapFS{"logs/run.log": {Data: []byte(b.String())}, "logs/other.log": {Data: []byte("ERROR: not ours\n")}}
+	logs := serverLogs(Build(in.Record, in.Verdict), in.Files)
+	if len(logs) != 1 {
+		t.Fatalf("%d logs", len(logs))
+	}
+	l := logs[0]
+	if l.Checkpoints != 70 || l.Vacuums != 2 || l.Errors != 1 || len(l.Lines) != logExcerptLines || l.More != 12 {
+		t.Errorf("%d checkpoints, %d vacuums, %d errors, %d lines, %d more", l.Checkpoints, l.Vacuums, l.Errors, len(l.Lines), l.More)
+	}
+	if text := l.Text(); strings.Contains(text, "hunter2") || strings.Contains(text, "\x1b") || strings.Contains(text, "starting") {
+		t.Errorf("excerpt %s", text)
+	}
+	if page := render(t, "html", in); !strings.Contains(page, "70 checkpoints, 2 vacuums by autovacuum") || !strings.Contains(page, "sbtest1") {
+		t.Error("the page has no excerpt")
+	}
+	in.Files = nil
+	if page := render(t, "html", in); strings.Contains(page, `id="serverlog"`) {
+		t.Error("a section about a log that is not at hand")
+	}
+}
