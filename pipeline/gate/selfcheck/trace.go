@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"strings"
+)
+
+// trace is a recorded A/A run: the log rates of pairs of slices of two identical servers. The truth is no difference.
+type trace struct {
+	name    string
+	seconds float64 // of a slice, counted or not
+	slices  []slice // in the order of time
+	pairs   []float64
+}
+
+type slice struct {
+	server  int
+	logRate float64
+}
+
+// traceFiles are the recorded traces and the length of their slices.
+var traceFiles = []struct {
+	name    string
+	seconds float64
+}{{"ro-alone", 0.5}, {"ro-contended", 0.5}, {"rw", 1}}
+
+func readTraces(dir fs.FS) ([]trace, error) {
+	var out []trace
+	for _, f := range traceFiles {
+		r, err := dir.Open("traces/" + f.name + ".txt")
+		if err != nil {
+			return nil, fmt.Errorf("read traces: %w", err)
+		}
+		t, err := readTrace(r)
+		r.Close()
+		if err != nil {
+			return nil, fmt.Errorf("read trace %s: %w", f.name, err)
+		}
+		t.name, t.seconds = f.name, f.seconds
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// readTrace reads lines of: pair, server, start, operations, seconds, worst latency, CPU per operation.
+func readTrace(r io.Reader) (trace, error) {
+	var t trace
+	var last struct {
+		pair int
+		slice
+	}
+	last.pair = -1
+	for s := bufio.NewScanner(r); s.Scan(); {
+		var pair, server int
+		var start, ops, seconds float64
+		if _, err := fmt.Sscan(s.Text(), &pair, &server, &start, &ops, &seconds); err != nil {
+			return t, fmt.Errorf("line %q: %w", s.Text(), err)
+		}
+		now := slice{server, math.Log(math.Max(ops, 0.5) / seconds)}
+		t.slices = append(t.slices, now)
+		if pair == last.pair && server != last.server {
+			t.pairs = append(t.pairs, (now.logRate-last.logRate)*float64(server-last.server))
+		}
+		last.pair, last.slice = pair, now
+	}
+	if len(t.pairs) < pairsPerBlock {
+		return t, fmt.Errorf("%d pairs are too few", len(t.pairs))
+	}
+	return t, nil
+}
+
+// window is n slices from a random place, from the start of a pair.
+func (t trace) window(rng *rand.Rand, n int) []float64 {
+	at := rng.IntN((len(t.slices)-n)/2+1) * 2
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = t.slices[at+i].logRate
+	}
+	return out
+}
+
+// blocks cuts pairs from a random place into blocks, as many as there are up to most.
+func (t trace) blocks(rng *rand.Rand, most int) [][]float64 {
+	most = min(most, len(t.pairs)*3/4/pairsPerBlock)
+	at := rng.IntN(len(t.pairs) - most*pairsPerBlock + 1)
+	var out [][]float64
+	for b := range most {
+		out = append(out, t.pairs[at+b*pairsPerBlock:at+(b+1)*pairsPerBlock])
+	}
+	return out
+}
+
+// nearAA counts the published pairs of adjacent minor releases that a gate on the bare ratio blocks: those with any step below
+// the limit.
+func nearAA(dir fs.FS, limit float64) (blocked, all int, err error) {
+	f, err := dir.Open("near-aa.tsv")
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	worst := map[string]float64{}
+	s := bufio.NewScanner(f)
+	for s.Scan() {
+		cols := strings.Split(s.Text(), "\t")
+		var ratio float64
+		if len(cols) != 5 || cols[0] == "set" {
+			continue
+		}
+		if _, err := fmt.Sscan(cols[4], &ratio); err != nil {
+			return 0, 0, fmt.Errorf("near-aa.tsv: line %q: %w", s.Text(), err)
+		}
+		key := cols[0] + cols[1] + cols[2]
+		if w, ok := worst[key]; !ok || ratio < w {
+			worst[key] = ratio
+		}
+	}
+	for _, w := range worst {
+		if w < limit {
+			blocked++
+		}
+	}
+	return blocked, len(worst), s.Err()
+}
