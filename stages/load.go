@@ -86,12 +86,14 @@ func (l *LoadStage) Check(engine.HostFacts) error {
 		return bad("tables", "tables: %d is not between 1 and 10000", l.Tables)
 	case l.Rows < 1:
 		return bad("rows", "rows: a table has at least one row")
-	case int64(l.Rows) > math.MaxInt32:
+	case l.Workload == "sysbench" && int64(l.Rows) > math.MaxInt32:
 		return bad("rows", "rows: %d are more than the ids of a table can count (%d)", int64(l.Rows), math.MaxInt32)
 	case l.Clients < 1 || l.Clients > 512:
 		return bad("clients", "clients: %d is not between 1 and 512", l.Clients)
 	case l.Jobs < 0 || l.Jobs > 512:
 		return bad("jobs", "jobs: %d is not between 0 and 512", l.Jobs)
+	case l.Clients != 1 && l.Workload == "sysbench":
+		return bad("clients", "clients: the data of sysbench is the same for any number; say how many the run has, and here jobs")
 	case l.Through != "" && l.Workload == "sysbench":
 		return bad("through", "through: the load of sysbench has no steps; leave it out")
 	}
@@ -167,6 +169,9 @@ func (l *LoadStage) fill(ctx context.Context, env *engine.Env, install postgres.
 	if err == nil {
 		return facts, nil
 	}
+	if ctx.Err() != nil { // the connections broke because the server was told to stop
+		return facts, fmt.Errorf("load %s: %w", l.Workload, ctx.Err())
+	}
 	if died := server.Died(); died != nil {
 		return facts, fmt.Errorf("%w\n%w", died, err)
 	}
@@ -178,7 +183,7 @@ func (l *LoadStage) fill(ctx context.Context, env *engine.Env, install postgres.
 
 func (l *LoadStage) info(install postgres.Install, facts workload.LoadFacts, control postgres.Control, options []string) LoadInfo {
 	return LoadInfo{
-		Workload: string(l.Workload), Tables: l.Tables, Rows: int64(l.Rows), TotalRows: facts.Rows, Seed: l.Seed, Clients: l.Clients,
+		Workload: string(l.Workload), Tables: l.Tables, Rows: int64(l.Rows), TotalRows: int64(l.Rows) * int64(l.Tables), Seed: l.Seed, Clients: l.Clients,
 		Through: l.Through, PrimaryKey: l.PrimaryKey, Bytes: facts.Bytes,
 		Version: install.Version, VersionNum: install.VersionNum, CatalogVersion: control.CatalogVersion,
 		SystemIdentifier: strconv.FormatUint(control.SystemIdentifier, 10), Checksums: control.Checksums,

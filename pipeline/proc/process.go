@@ -229,11 +229,19 @@ func (p *Process) await(ctx context.Context, exited <-chan struct{}) (seen []ent
 	case <-late:
 		cause = fmt.Errorf("%w after %s", ErrTimeout, p.timeout)
 	case <-ctx.Done():
-		cause = context.Cause(ctx)
+		cause = whyEnded(ctx)
 	case <-p.stop:
 	case <-p.kill:
 	}
 	return p.end(exited), cause
+}
+
+// whyEnded keeps both that a context was cancelled and why, for callers that ask for the one or the other.
+func whyEnded(ctx context.Context) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
+		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+	}
+	return ctx.Err()
 }
 
 // end stops the session: the stop signal, the grace, then SIGKILL for the whole tree. The tree is noted before each

@@ -272,7 +272,9 @@ func TestCancelShutsDown(t *testing.T) {
 	if control, err := postgres.ControlFile(data); err != nil || !control.ShutDown() {
 		t.Errorf("control file after a cancelled context: %+v, %v", control, err)
 	}
-	_ = s.Stop(context.Background())
+	if err := s.Stop(context.Background()); err != nil {
+		t.Errorf("Stop after a clean end: %v", err)
+	}
 	if _, err := os.Stat(s.SocketDir()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the socket's directory is still there: %v", err)
 	}

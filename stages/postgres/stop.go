@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"os/user"
 	"strconv"
 	"syscall"
@@ -34,17 +35,28 @@ func (s *Server) Stop(ctx context.Context) error {
 	defer s.cleanUp()
 	select {
 	case <-s.proc.Done():
+		if s.endedOnRequest() {
+			return nil
+		}
 		return fmt.Errorf("stop server %s: %w: %s", s.conf.Version, ErrUnclean, s.explain(errors.New("it had already ended")))
 	default:
 	}
 	how := s.shutDown(ctx)
-	if how == "" && s.proc.Wait() == nil {
+	if how == "" && (s.proc.Wait() == nil || s.endedOnRequest()) {
 		return nil
 	}
 	if how == "" {
 		how = s.explain(errors.New("it ended badly"))
 	}
 	return fmt.Errorf("stop server %s: %w: %s", s.conf.Version, ErrUnclean, how)
+}
+
+// endedOnRequest says that the context of Start ended and the server then shut down with success: its error has a cause but
+// no exit status.
+func (s *Server) endedOnRequest() bool {
+	var status *exec.ExitError
+	err := s.proc.Wait()
+	return err != nil && !errors.As(err, &status)
 }
 
 // shutDown returns "" when the server obeyed the fast shutdown, else what it took.
