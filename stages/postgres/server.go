@@ -54,6 +54,7 @@ func Start(ctx context.Context, conf Config) (*Server, error) {
 	if err := prepare(&conf); err != nil {
 		return nil, fmt.Errorf("start server %s: %w", conf.Version, err)
 	}
+	leftovers.Do(func() { stopLeftoversOnce(ctx, conf.Log) })
 	run, err := newRunDir(conf.SocketDir, conf.As)
 	if err != nil {
 		return nil, fmt.Errorf("start server %s: %w", conf.Version, err)
@@ -70,6 +71,23 @@ func Start(ctx context.Context, conf Config) (*Server, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// leftovers are looked for once, before the first server of this tool starts: a server that a killed run left would
+// disturb what is measured.
+var leftovers sync.Once
+
+func stopLeftoversOnce(ctx context.Context, log io.Writer) {
+	stopped, err := StopLeftovers(ctx)
+	if log == nil {
+		return
+	}
+	for _, what := range stopped {
+		fmt.Fprintf(log, "stopped %s, which an earlier run left behind\n", what)
+	}
+	if err != nil {
+		fmt.Fprintf(log, "servers of earlier runs: %v\n", err)
+	}
 }
 
 // prepare fills in defaults and refuses a data directory that cannot work, before the server does so less clearly.
