@@ -136,11 +136,11 @@ func (g *aptGetter) choose(ctx context.Context, s *aptState, pkg, version string
 			continue
 		}
 		fits++
-		file, err := g.tarball(ctx, s, pkg, v)
+		file, gone, err := g.served(ctx, s, pkg, v)
 		if err != nil {
 			return Resolved{}, err
 		}
-		if gone := g.gone(ctx, file.uri); gone != "" {
+		if gone != "" {
 			notes = append(notes, fmt.Sprintf("%s %s is in the index but not on the mirror (%s): taking the next older one", pkg, v, gone))
 			continue
 		}
@@ -157,12 +157,35 @@ func (g *aptGetter) choose(ctx context.Context, s *aptState, pkg, version string
 	return Resolved{}, fmt.Errorf("the mirror serves no version of %s that its index lists:\n%s", pkg, strings.Join(notes, "\n"))
 }
 
-// tarball is the one file of a source package that upstream made.
-func (g *aptGetter) tarball(ctx context.Context, s *aptState, pkg, version string) (sourceFile, error) {
-	files, err := s.files(ctx, pkg, version)
-	if err != nil {
-		return sourceFile{}, err
+// served finds a place that has the tarball of one version; gone says why there is none. A security fix is in the main
+// archive too once the next point release includes it, so each place is asked.
+func (g *aptGetter) served(ctx context.Context, s *aptState, pkg, version string) (file sourceFile, gone string, err error) {
+	tried := map[string]bool{}
+	for _, from := range append([]string{""}, s.alone...) {
+		files, err := s.files(ctx, pkg, version, from)
+		if err != nil && from == "" {
+			return sourceFile{}, "", err
+		}
+		if err != nil { // this place does not have the version
+			continue
+		}
+		file, err := tarball(files)
+		if err != nil {
+			return sourceFile{}, "", fmt.Errorf("source package %s %s: %w", pkg, version, err)
+		}
+		if tried[file.uri] {
+			continue
+		}
+		tried[file.uri] = true
+		if gone = g.gone(ctx, file.uri); gone == "" {
+			return file, "", nil
+		}
 	}
+	return sourceFile{}, gone, nil
+}
+
+// tarball is the one file of a source package that upstream made.
+func tarball(files []sourceFile) (sourceFile, error) {
 	for _, native := range []bool{false, true} {
 		for _, f := range files {
 			isOrig := strings.Contains(f.name, ".orig.tar.")
@@ -173,7 +196,7 @@ func (g *aptGetter) tarball(ctx context.Context, s *aptState, pkg, version strin
 			}
 		}
 	}
-	return sourceFile{}, fmt.Errorf("source package %s %s has no upstream tarball", pkg, version)
+	return sourceFile{}, errors.New("it has no upstream tarball")
 }
 
 // similar names the PostgreSQL versions that the suite has, for the error about one that it has not.

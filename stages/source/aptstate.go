@@ -21,6 +21,8 @@ type aptState struct {
 	job  *job
 	dir  string
 	conf string
+	// alone are folders with one entry each: all of them share the indexes.
+	alone []string
 	// expired allows a Release file that is out of date, as those of archived suites are.
 	expired bool
 	notes   []string
@@ -50,6 +52,9 @@ APT::Get::List-Cleanup "false";
 APT::Sandbox::User "%[2]s";
 `
 
+// aptMore is added to the configuration; for tests.
+var aptMore = ""
+
 func newAptState(j *job, main, more []aptEntry) (*aptState, error) {
 	dir, err := os.MkdirTemp(j.Scratch, "apt-")
 	if err != nil {
@@ -64,19 +69,30 @@ func newAptState(j *job, main, more []aptEntry) (*aptState, error) {
 		}
 	}
 	s := &aptState{job: j, dir: dir, conf: filepath.Join(dir, "apt.conf")}
-	files := map[string]string{"status": "", "apt.conf": fmt.Sprintf(aptConf, dir, sandboxUser(dir))}
+	files := map[string]string{"status": "", "apt.conf": fmt.Sprintf(aptConf, dir, sandboxUser(dir)) + aptMore}
 	for i, e := range main {
-		files[fmt.Sprintf("sources/main%d.sources", i)] = e.deb822()
+		s.addEntry(files, fmt.Sprintf("main%d", i), e)
 	}
 	for i, e := range more {
-		files[fmt.Sprintf("sources/more%d.sources", i)] = e.deb822()
+		s.addEntry(files, fmt.Sprintf("more%d", i), e)
 	}
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
+}
+
+// addEntry writes an entry twice: with the others, and in a folder of its own for questions about it alone.
+func (s *aptState) addEntry(files map[string]string, name string, e aptEntry) {
+	files["sources/"+name+".sources"] = e.deb822()
+	files["only/"+name+"/"+name+".sources"] = e.deb822()
+	s.alone = append(s.alone, filepath.Join(s.dir, "only", name))
 }
 
 // sandboxUser is the account that apt downloads as when it is run by root: its own, unless a folder above is closed to it.
@@ -125,7 +141,7 @@ func (s *aptState) update(ctx context.Context) error {
 	if len(optional) == 0 {
 		return aptAdvice(err)
 	}
-	for _, f := range optional {
+	for _, f := range blamed(optional, err.Error()) {
 		if err := os.Remove(f); err != nil {
 			return err
 		}
@@ -133,9 +149,26 @@ func (s *aptState) update(ctx context.Context) error {
 	if second := s.update(ctx); second != nil {
 		return second
 	}
-	s.notes = append(s.notes, "without updates and security fixes, whose index could not be had: "+firstLine(errors.New(aptComplaint(err))))
+	s.notes = append(s.notes, "an index of updates or security fixes could not be had: "+aptComplaint(err))
 	return nil
 }
+
+// blamed are the optional entries whose suite the error names, or all of them.
+func blamed(optional []string, complaint string) []string {
+	var out []string
+	for _, f := range optional {
+		text, _ := os.ReadFile(f)
+		if m := suiteLine.FindSubmatch(text); m != nil && strings.Contains(complaint, " "+string(m[1])+" ") {
+			out = append(out, f)
+		}
+	}
+	if len(out) == 0 {
+		return optional
+	}
+	return out
+}
+
+var suiteLine = regexp.MustCompile(`(?m)^Suites: (\S+)$`)
 
 func (s *aptState) updateOnce(ctx context.Context, args ...string) error {
 	_, err := s.run(ctx, "apt-get", append(args, "-o", "APT::Update::Error-Mode=any", "update")...)
@@ -182,9 +215,14 @@ type sourceFile struct {
 
 var printedURI = regexp.MustCompile(`(?m)^'([^']+)' (\S+) (\d+) SHA256:([0-9a-f]{64})`)
 
-// files asks apt where the files of one version are.
-func (s *aptState) files(ctx context.Context, pkg, version string) ([]sourceFile, error) {
-	out, err := s.run(ctx, "apt-get", "--print-uris", "--only-source", "source", pkg+"="+version)
+// files asks apt where the files of one version are: everywhere (from is ""), or in one of the folders in alone. Where
+// several places have the same version, apt names one of them.
+func (s *aptState) files(ctx context.Context, pkg, version, from string) ([]sourceFile, error) {
+	args := []string{"--print-uris", "--only-source", "source", pkg + "=" + version}
+	if from != "" {
+		args = append([]string{"-o", "Dir::Etc::sourceparts=" + from}, args...)
+	}
+	out, err := s.run(ctx, "apt-get", args...)
 	if err != nil {
 		return nil, err
 	}

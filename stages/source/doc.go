@@ -18,5 +18,5 @@
 // its own client with its own getters (client.go).
 //
 // Programs that are run: git, apt-get, apt-cache, apt-config, apt-helper, npm, pg_config and postgres (--version only),
-// bzip2, lbzip2, xz, zstd. All of them get an environment of our making plus the proxy and certificate variables (environ.go).
+// xz, zstd. All of them get an environment of our making plus the proxy and certificate variables (environ.go).
 package source

@@ -244,6 +244,9 @@ func Fetch(ctx context.Context, r Resolved, dest string, opt Options) (Facts, er
 		return Facts{}, err
 	}
 	defer done()
+	if err := prepare(dest); err != nil {
+		return Facts{}, explain(err)
+	}
 	facts, err := j.fetch(ctx, r, dest)
 	if err != nil {
 		empty(dest)
@@ -257,9 +260,6 @@ func Fetch(ctx context.Context, r Resolved, dest string, opt Options) (Facts, er
 }
 
 func (j *job) fetch(ctx context.Context, r Resolved, dest string) (Facts, error) {
-	if err := prepare(dest); err != nil {
-		return Facts{}, err
-	}
 	var failed []error
 	var notes []string
 	for _, given := range j.candidates(r) {
