@@ -19,7 +19,7 @@ type page struct {
 	Style                   template.CSS
 	Name, Doc, ID, Tool     string
 	Word, Outcome, Headline string
-	Failures                []string // the assertions that made the verdict
+	Failures                []string        // the assertions that made the verdict
 	Believe                 []template.HTML // what it rests on, and what speaks against it
 	When, Path, Text        string
 	Commands                string

@@ -36,6 +36,7 @@ func insertExample() Input {
 
 func TestInsertSummary(t *testing.T) {
 	golden(t, "insert.txt", render(t, "text", insertExample()))
+	golden(t, "insert.md", render(t, "markdown", insertExample()))
 	golden(t, "insert.html", render(t, "html", insertExample()))
 }
 

@@ -14,7 +14,7 @@ const markdownLimit = 60_000
 // writeMarkdown writes a comment for a merge request: the verdict, what moved beyond noise, and the rest folded. Folded parts that do
 // not fit are left out, the last first, and the comment says so.
 func writeMarkdown(v *View, _ Input, w io.Writer) error {
-	must := mdHead(v) + mdAssertions(v) + mdMoved(v)
+	must := mdHead(v) + mdAssertions(v) + mdAccepted(v) + mdMoved(v)
 	parts := []string{must}
 	left := markdownLimit - len(must) - 200
 	if left < 0 {
@@ -101,6 +101,22 @@ func mdAssertion(a Assertion) []string {
 	return []string{a.Word, mdCode(a.Expr), md(a.Where), measured, md(a.Location())}
 }
 
+// mdAccepted lists the entries of the accept file and the verdicts of earlier series: neither is ever folded away.
+func mdAccepted(v *View) string {
+	text := ""
+	if len(v.Verdict.Accepted) > 0 {
+		var rows [][]string
+		for _, a := range v.Verdict.Accepted {
+			rows = append(rows, []string{md(a.State), md(a.Step), md(a.Metric), percentText(a.Size), md(a.Reason), md(a.By), md(a.Until)})
+		}
+		text += "\n" + mdTable([]string{"accepted", "step", "metric", "size", "reason", "by", "until"}, "lllrlll", rows)
+	}
+	for _, e := range v.Verdict.Earlier {
+		text += fmt.Sprintf("\nAn earlier series of the same evidence (%s) was %s after %s.\n", md(e.Series), md(e.Outcome), count(e.Blocks, "block"))
+	}
+	return text
+}
+
 // mdMoved lists what changed beyond noise, worst first.
 func mdMoved(v *View) string {
 	var b strings.Builder
@@ -140,7 +156,11 @@ func summaryText(s Summary) string {
 	return text
 }
 
+// mdChange marks what moved. A group of which nothing is known as a whole says nothing.
 func mdChange(c Cell) string {
+	if c.Ratio == nil && c.Est == nil && c.State == "" {
+		return ""
+	}
 	if c.Ratio == nil {
 		return "n/a"
 	}
@@ -182,6 +202,9 @@ func mdFolds(v *View) []mdPart {
 		title := ""
 		if f.Heading != "" {
 			title = md(f.Heading) + ": "
+		}
+		if s := insertSummary(f); s != nil {
+			parts = append(parts, mdPart{title + "insert benchmark", mdInsert(s)})
 		}
 		parts = append(parts, mdPart{title + "relative QPS of all steps", mdRelative(f)}, mdPart{title + "absolute rates", mdAbsolute(f)})
 	}
@@ -232,6 +255,27 @@ func mdAbsolute(f Facet) string {
 		rows = append(rows, append(row, md(r.Step.Unit)))
 	}
 	return mdTable(append(head, "unit"), align+"l", rows)
+}
+
+// colorSigns stand for the colours of the published tables.
+var colorSigns = map[string]string{"green": "🟩 ", "red": "🟥 ", "grey": "⬜ ", "yellow": "🟨 ", "blue": "🟦 "}
+
+func mdInsert(s *InsertSummary) string {
+	head, align := []string{"variant"}, "l"
+	for _, name := range s.Steps {
+		head, align = append(head, md(name)), align+"r"
+	}
+	var abs, rel [][]string
+	for _, r := range s.Rows {
+		a, b := []string{md(r.Variant.Name)}, []string{md(r.Variant.Name)}
+		for _, c := range r.Cells {
+			a = append(a, colorSigns[c.Color]+nonZero(c.Rate, rateText))
+			b = append(b, colorSigns[c.RelColor]+nonZero(c.Relative, func(v float64) string { return fmt.Sprintf("%.2f", v) }))
+		}
+		abs, rel = append(abs, a), append(rel, b)
+	}
+	return mdTable(head, align, abs) + "\n🟩 top and 🟥 bottom quarter of the column, ⬜ missed the target insert rate: ignore\n\n" +
+		mdTable(head, align, rel) + "\n🟨 below 95 %, 🟦 above 105 %\n"
 }
 
 func mdMade(v *View) string {

@@ -104,7 +104,7 @@ func (p *plain) text(e engine.Event) string {
 	case engine.NodeStarted:
 		return withReason("started", e.Reason) + expectedText("took", e.Expected)
 	case engine.NodeWaiting:
-		return "waits: " + clean(e.Message)
+		return "waits for " + clean(e.Message)
 	case engine.NodeFinished:
 		return finishedText(e)
 	case engine.BlockStarted:
@@ -187,7 +187,7 @@ func (p *plain) beat(now time.Time) {
 
 func (p *plain) beatText(n *node, now time.Time) string {
 	if n.status == "waiting" {
-		return "still waits: " + n.reason
+		return "still waits for " + n.reason
 	}
 	parts := []string{"running for " + clock(n.elapsed(now))}
 	if n.block > 0 {

@@ -320,7 +320,7 @@ func (n *node) restOfProgress(now time.Time) (float64, bool) {
 // measured, what waits for it (a comparison) counts for nothing.
 func (s *state) left(now time.Time) forecast {
 	sum := forecast{known: true}
-	measuring := slices.ContainsFunc(s.order, func(n *node) bool { return n.block > 0 && !n.over() })
+	measuring := s.measuring()
 	for _, n := range s.order {
 		if measuring && n.status == "" {
 			continue
@@ -333,6 +333,11 @@ func (s *state) left(now time.Time) forecast {
 		sum.atMost = sum.atMost || f.atMost
 	}
 	return sum
+}
+
+// measuring reports whether a block is under way.
+func (s *state) measuring() bool {
+	return slices.ContainsFunc(s.order, func(n *node) bool { return n.block > 0 && !n.over() })
 }
 
 func mean(list []float64) float64 {

@@ -173,9 +173,17 @@ func (t tree) alone(n *node, head string, now time.Time) []string {
 	case "":
 		return []string{t.cut(head+t.paint(styleDim, "waits"), t.width)}
 	case "waiting":
-		return []string{t.cut(head+t.paint(styleWarn, "waits: "+n.reason), t.width)}
+		return []string{t.cut(head+t.waiting(n), t.width)}
 	}
 	return t.running(n, head, now)
+}
+
+func (t tree) waiting(n *node) string {
+	block := ""
+	if n.block > 0 {
+		block = t.blockOf(n) + "  "
+	}
+	return block + t.paint(styleWarn, "waits for "+n.reason)
 }
 
 func (t tree) node(n *node, now time.Time) []string {
@@ -183,7 +191,7 @@ func (t tree) node(n *node, now time.Time) []string {
 	case "running":
 		return t.running(n, "    "+n.label()+"  ", now)
 	case "waiting":
-		return []string{t.cut("    "+n.label()+t.paint(styleWarn, "  waits: "+n.reason), t.width)}
+		return []string{t.cut("    "+n.label()+"  "+t.waiting(n), t.width)}
 	case "failed":
 		return []string{t.cut("    "+t.paint(styleBad, n.label()+": "+n.reason), t.width)}
 	}

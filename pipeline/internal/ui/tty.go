@@ -34,7 +34,12 @@ type tty struct {
 	done chan struct{}
 }
 
-const repaintEvery = 125 * time.Millisecond
+// The tree is painted eight times a second, and once a second while something is measured: the machine belongs to the
+// measurement then.
+const (
+	repaintEvery   = 125 * time.Millisecond
+	repaintMeasure = time.Second
+)
 
 func newTTY(w io.Writer, l look) *tty {
 	t := &tty{out: w, look: l, size: sizeOf(w), state: newState(), quit: make(chan struct{}), done: make(chan struct{})}
@@ -83,16 +88,27 @@ func (t *tty) Close() {
 
 func (t *tty) loop() {
 	defer close(t.done)
-	tick := time.NewTicker(repaintEvery)
-	defer tick.Stop()
+	timer := time.NewTimer(repaintEvery)
+	defer timer.Stop()
 	for {
 		select {
 		case <-t.quit:
 			return
-		case now := <-tick.C:
+		case now := <-timer.C:
 			t.repaint(now)
+			timer.Reset(t.pause())
 		}
 	}
+}
+
+// pause is the time until the next repaint.
+func (t *tty) pause() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state.measuring() {
+		return repaintMeasure
+	}
+	return repaintEvery
 }
 
 // repaint writes what differs from the screen in one write, so that a terminal never shows half a frame for long.

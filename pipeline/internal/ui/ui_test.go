@@ -44,7 +44,7 @@ func story() []engine.Event {
 		{Time: at(100), Type: engine.Warning, Message: "fetch https://joe:secret@mirror/x: 404, took the next source"},
 		{Time: at(180), Type: engine.NodeFinished, Node: build, Kind: "build", Status: "done", Seconds: 179},
 		{Time: at(181), Type: engine.NodeStarted, Node: "load[pg=15.8]", Kind: "load"},
-		{Time: at(181), Type: engine.NodeWaiting, Node: load, Kind: "load", Message: "the machine is measuring for run 20260301-110000"},
+		{Time: at(181), Type: engine.NodeWaiting, Node: load, Kind: "load", Message: "pid 4711 of joe (pipeline run io.yaml)"},
 		progress(182, "load[pg=15.8]", "load", "copy sbtest1", 0, 2e6, "rows", 0),
 		progress(192, "load[pg=15.8]", "load", "copy sbtest1", 1.5e6, 2e6, "rows", 0),
 		{Time: at(200), Type: engine.NodeFinished, Node: "load[pg=15.8]", Kind: "load", Status: "done", Seconds: 19},
