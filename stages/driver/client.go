@@ -30,6 +30,7 @@ type Client struct {
 	orders  chan *slice
 	stopped atomic.Bool // the session wants the client to return at once
 	broken  error       // the connection cannot be used any more
+	ran     int64       // events since the session was opened
 }
 
 var errHungUp = errors.New("connection closed by the server")
@@ -93,6 +94,25 @@ func (c *Client) Operation(i int) { c.op = i }
 
 // Rows is the number of rows that the last statement returned.
 func (c *Client) Rows() int64 { return c.conn.parser.rows }
+
+// Value is the integer (binary, eight bytes) in the first column of the last row of the last response. It is false when that is null, when
+// there was no row, and when the response did not come in one piece, which a short one does: ask again then.
+func (c *Client) Value() (v int64, ok bool) {
+	for rest := c.conn.in; len(rest) >= 5; {
+		size, err := messageSize(rest)
+		if err != nil || size > len(rest) {
+			return 0, false
+		}
+		switch body := rest[5:size]; {
+		case rest[0] == 'Z':
+			return v, ok
+		case rest[0] == 'D' && len(body) >= 14 && binary.BigEndian.Uint32(body[2:]) == 8:
+			v, ok = int64(binary.BigEndian.Uint64(body[6:])), true
+		}
+		rest = rest[size:]
+	}
+	return 0, false
+}
 
 // Affected is the number of rows that the last statement inserted, updated or deleted.
 func (c *Client) Affected() int64 { return c.conn.parser.affected }

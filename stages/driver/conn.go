@@ -123,7 +123,7 @@ func (c *conn) shut() { unix.Shutdown(c.fd, unix.SHUT_RDWR) }
 
 // close says goodbye and gives the descriptor back.
 func (c *conn) close() error {
-	send(c.fd, []byte{'X', 0, 0, 0, 4}) // a server that is gone does not mind
+	unix.SendmsgN(c.fd, []byte{'X', 0, 0, 0, 4}, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL) // a server that is gone does not mind
 	return unix.Close(c.fd)
 }
 

@@ -3,6 +3,9 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strings"
+	"time"
 )
 
 // ServerError is an error that the server reported for a statement.
@@ -50,4 +53,32 @@ var errStopped = errors.New("stopped")
 // are the ones that sysbench ignores.
 func retryable(code string) bool {
 	return code == "40P01" || code == "40001" || code == "23505"
+}
+
+// death explains why a connection was lost.
+func (c *Client) death(cause error) error {
+	d := &ServerDeath{PID: c.pid, Cause: cause}
+	if p := &c.conn.parser; p.failed {
+		problem := p.problem
+		d.Cause = &problem
+		c.tally.errors[problem.Code]++
+	}
+	d.Alive = c.pid != 0 && processLives(c.pid)
+	return d
+}
+
+// processLives tells a running process from one that is gone or a zombie. A server that was killed may take a moment to
+// disappear after its sockets have closed.
+func processLives(pid int) bool {
+	for range 20 {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return false
+		}
+		if i := strings.LastIndexByte(string(stat), ')'); i >= 0 && strings.HasPrefix(string(stat[i+1:]), " Z") {
+			return false
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return true
 }

@@ -13,14 +13,20 @@ type slice struct {
 	from  int64 // counting begins
 	until int64
 	pass  bool // one event per client, whatever the time
+	work  bool // until every client has reached its limit
 	empty bool // run the empty statement instead of the program's event
 	think time.Duration
 	stop  atomic.Bool
 	done  chan *Client
 }
 
-// seconds is the number of whole and partial seconds that are counted.
-func (s *slice) seconds() int { return int((s.until-s.from)/1e9) + 1 }
+// seconds is the number of whole and partial seconds that are counted; of work, whose end is not known, what to begin with.
+func (s *slice) seconds() int {
+	if s.work {
+		return 60
+	}
+	return int((s.until-s.from)/1e9) + 1
+}
 
 // work is a client's life after it has connected: a slice at a time, asleep in between, on a thread of its own that ends with it.
 func (c *Client) work(cpus []int, ready chan<- error) {
@@ -45,13 +51,18 @@ func (c *Client) run(s *slice) {
 	if s.empty {
 		body, perEvent = emptyEvent, 0
 	}
+	c.tally.background = c.program.Background && !s.empty
 	p := pace{client: c, slice: s, interval: c.interval(s)}
 	counting := false
 	for {
-		e, more := p.next()
+		e, more, err := p.next()
+		if err != nil {
+			c.fail(err, s)
+		}
 		if !more {
 			break
 		}
+		c.ran++
 		if !counting && e.began >= s.from {
 			counting = true
 			c.tally.begin(e.began)
@@ -87,7 +98,7 @@ func (c *Client) finishCounting(s *slice, p *pace) {
 	t := &c.tally
 	t.cpu = threadCPU() - t.cpu
 	t.ended = max(p.last.ended, t.started)
-	if p.interval > 0 && !s.pass && !s.stop.Load() {
+	if p.interval > 0 && !s.pass && !s.work && !s.stop.Load() {
 		t.ended = max(t.ended, s.until)
 		c.countBacklog(s, p)
 	}
@@ -157,16 +168,47 @@ type pace struct {
 }
 
 // next waits for the start of the next event and reports whether there is one.
-func (p *pace) next() (event, bool) {
-	s := p.slice
-	if s.stop.Load() || s.pass && p.begun {
-		return event{}, false
+func (p *pace) next() (e event, more bool, err error) {
+	s, program := p.slice, &p.client.program
+	if s.stop.Load() || s.pass && p.begun || program.Limit > 0 && p.client.ran >= program.Limit && !s.empty {
+		return event{}, false, nil
+	}
+	held := program.Before != nil && !s.empty
+	if held {
+		if more, err := p.ready(program.Before); !more {
+			return event{}, false, err
+		}
 	}
 	if p.interval > 0 {
-		return p.nextOpen()
+		e, more = p.nextOpen()
+	} else {
+		e, more = p.nextClosed(held)
 	}
+	return e, more, nil
+}
+
+// beforePause is how long a client rests that must not begin yet.
+const beforePause = 50_000 // ns
+
+// ready asks until the event may begin, and reports whether it ever may in this slice.
+func (p *pace) ready(before func(*Client) (bool, error)) (bool, error) {
+	for {
+		ok, err := before(p.client)
+		if ok || err != nil {
+			return ok, err
+		}
+		at := now()
+		if at >= p.slice.until || p.slice.stop.Load() {
+			return false, nil
+		}
+		sleepUntil(at + beforePause)
+	}
+}
+
+func (p *pace) nextClosed(held bool) (event, bool) {
+	s := p.slice
 	at := p.last.ended
-	if !p.begun {
+	if !p.begun || held {
 		p.begun = true
 		at = now()
 	} else if s.think > 0 {

@@ -36,4 +36,11 @@ type Program struct {
 	// Rate is the number of events per second of this client, which makes its loop open. 0: the session's rate divided by its
 	// clients, or a closed loop when that is 0 too.
 	Rate float64
+	// Before is called before each event, in an open loop before its intended start is waited for: to make what the event will send, or to
+	// hold it back. It is asked again, some microseconds later, until it returns true. Its time is in no latency. nil: nothing to do.
+	Before func(*Client) (ready bool, err error)
+	// Limit is the number of events after which the client has done its work, over all slices of the session; 0: no limit.
+	Limit int64
+	// Background says that the client only makes the load that others are measured under: its events do not enter Result.Ops.
+	Background bool
 }

@@ -72,7 +72,7 @@ func merge(s *slice, clients []*Client) Result {
 		}
 	}
 	r.Seconds = seconds
-	if rate > 0 && !s.pass {
+	if rate > 0 && !s.pass && !s.work {
 		r.Seconds = float64(r.Ops) / rate
 	}
 	mergeOperations(&r, clients)
@@ -128,10 +128,16 @@ func mergeSeries(s *slice, clients []*Client) []engine.Second {
 	if s.pass {
 		return nil
 	}
-	full := int((s.until - s.from) / 1e9)
-	scale := 1.0
+	length := s.until - s.from
+	if s.work {
+		length = 0
+		for _, c := range clients {
+			length = max(length, c.tally.ended-s.from)
+		}
+	}
+	full, scale := int(length/1e9), 1.0
 	if full == 0 {
-		full, scale = 1, 1e9/float64(max(1, s.until-s.from))
+		full, scale = 1, 1e9/float64(max(1, length))
 	}
 	series := make([]engine.Second, full)
 	for i := range series {

@@ -4,11 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"runtime"
-	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -119,8 +115,19 @@ func (s *Session) newClient(ctx context.Context, config *pgconn.Config, i int) (
 // Slice runs all clients for d and counts what happens after the first discard of it. Every client finishes the event that it is in when
 // the time is over. The result is filled in also when an error is returned: the context's, or Result.Fatal.
 func (s *Session) Slice(ctx context.Context, d, discard time.Duration) (Result, error) {
+	return s.timed(ctx, d, discard, false)
+}
+
+func (s *Session) timed(ctx context.Context, d, discard time.Duration, empty bool) (Result, error) {
+	if discard < 0 || discard >= d {
+		return Result{}, fmt.Errorf("slice of %v: cannot discard %v of it", d, discard)
+	}
 	start := now()
-	return s.do(ctx, &slice{start: start, from: start + int64(discard), until: start + int64(d), think: s.options.Think})
+	order := &slice{start: start, from: start + int64(discard), until: start + int64(d), empty: empty}
+	if !empty {
+		order.think = s.options.Think
+	}
+	return s.do(ctx, order)
 }
 
 // Pass runs one event on every client; Result.Seconds is the time until the last one has finished.
@@ -129,11 +136,16 @@ func (s *Session) Pass(ctx context.Context) (Result, error) {
 	return s.do(ctx, &slice{start: start, from: start, until: start, pass: true})
 }
 
+// Work runs all clients until each has reached the limit of its program, at most for d.
+func (s *Session) Work(ctx context.Context, d time.Duration) (Result, error) {
+	start := now()
+	return s.do(ctx, &slice{start: start, from: start, until: start + int64(d), work: true})
+}
+
 // Empty measures an empty statement, through the same messages on the same connections, in a closed loop: the part of a round trip in
 // which the server does no work for the query.
 func (s *Session) Empty(ctx context.Context, d, discard time.Duration) (Result, error) {
-	start := now()
-	return s.do(ctx, &slice{start: start, from: start + int64(discard), until: start + int64(d), empty: true})
+	return s.timed(ctx, d, discard, true)
 }
 
 func (s *Session) do(ctx context.Context, order *slice) (Result, error) {
@@ -206,78 +218,4 @@ func (s *Session) Close() error {
 	s.clients = nil
 	s.procs.restore()
 	return errors.Join(errs...)
-}
-
-// death explains why a connection was lost.
-func (c *Client) death(cause error) error {
-	d := &ServerDeath{PID: c.pid, Cause: cause}
-	if p := &c.conn.parser; p.failed {
-		problem := p.problem
-		d.Cause = &problem
-		c.tally.errors[problem.Code]++
-	}
-	d.Alive = c.pid != 0 && processLives(c.pid)
-	return d
-}
-
-// processLives tells a running process from one that is gone or a zombie. A server that was killed may take a moment to
-// disappear after its sockets have closed.
-func processLives(pid int) bool {
-	for range 20 {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil {
-			return false
-		}
-		if i := strings.LastIndexByte(string(stat), ')'); i >= 0 && strings.HasPrefix(string(stat[i+1:]), " Z") {
-			return false
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	return true
-}
-
-// procs keeps enough of the runtime's processors for all client threads of all sessions: with fewer, a client that returns from a
-// system call would have to wait for one that is in use.
-type procs struct{ clients int }
-
-var procsState struct {
-	sync.Mutex
-	base, clients int
-}
-
-func raiseProcs(clients int) *procs {
-	st := &procsState
-	st.Lock()
-	defer st.Unlock()
-	if st.clients == 0 {
-		st.base = runtime.GOMAXPROCS(0)
-	}
-	st.clients += clients
-	runtime.GOMAXPROCS(st.base + st.clients)
-	return &procs{clients}
-}
-
-func (p *procs) restore() {
-	st := &procsState
-	st.Lock()
-	defer st.Unlock()
-	st.clients -= p.clients
-	p.clients = 0
-	runtime.GOMAXPROCS(st.base + st.clients)
-}
-
-// gcHeadroom is how much may be allocated during a slice before the collector runs after all.
-const gcHeadroom = 1 << 30
-
-// holdGC keeps the garbage collector from running while something is measured, unless the heap grows a lot. The clients allocate
-// nothing; what the rest of the process allocates can wait.
-func holdGC() (release func()) {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	limit := debug.SetMemoryLimit(int64(m.Sys) + gcHeadroom)
-	percent := debug.SetGCPercent(-1)
-	return func() {
-		debug.SetGCPercent(percent)
-		debug.SetMemoryLimit(limit)
-	}
 }

@@ -14,6 +14,8 @@ type tally struct {
 	response []*histogram // by operation; nil in a closed loop
 	bins     []bin        // second*operations + operation
 
+	background bool // events are counted by operation and second only
+
 	started, ended int64 // of the counted time
 	cpu            float64
 }
@@ -68,14 +70,19 @@ type event struct{ intended, began, ended int64 }
 // add counts an event of an operation that did so many ops. from is the start of the first bin.
 func (t *tally) add(op int, e event, ops, from int64) {
 	t.events++
-	t.ops += ops
+	if !t.background {
+		t.ops += ops
+	}
 	t.service[op].record(e.ended - e.began)
 	worst := e.ended - e.began
 	if t.response != nil {
 		worst = e.ended - e.intended
 		t.response[op].record(worst)
 	}
-	second := min(int((e.ended-from)/1e9), len(t.bins)/len(t.service)-1)
+	second := int((e.ended - from) / 1e9)
+	for second >= len(t.bins)/len(t.service) {
+		t.bins = append(t.bins, make([]bin, len(t.bins))...) // once in a long while, of work whose end was not known
+	}
 	b := &t.bins[second*len(t.service)+op]
 	b.ops += ops
 	b.max = max(b.max, worst)
