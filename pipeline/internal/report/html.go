@@ -42,10 +42,10 @@ type htmlStage struct{ Kind, Text string }
 type htmlNode struct{ ID, Status, Seconds, Reason, Key string }
 
 type htmlAssertion struct {
-	Word, Expr, Where, Location, Tags, Published, Reason string
-	Hint                                                 template.HTML
-	Charts                                               []template.HTML
-	Values                                               []string
+	Word, Expr, Where, Location, Tags, Published, Reason, Naive string
+	Hint                                                        template.HTML
+	Charts                                                      []template.HTML
+	Values                                                      []string
 }
 
 var pageTemplate = sync.OnceValues(func() (*template.Template, error) {
@@ -94,6 +94,9 @@ func buildHTMLAssertion(a Assertion) htmlAssertion {
 	h := htmlAssertion{Word: a.Word, Expr: clean(a.Expr), Where: clean(a.Where), Location: clean(a.Location()), Tags: clean(strings.Join(a.Tags, ", ")),
 		Published: clean(a.Published), Hint: codeHTML(a.Hint)}
 	h.Reason = a.Why()
+	if a.Naive != "" && a.Naive != a.Outcome {
+		h.Naive = fmt.Sprintf("without statistics: %s, at %s", a.Naive, rateText(a.NaiveValue))
+	}
 	for _, atom := range a.Atoms {
 		text := AtomText(atom)
 		if len(a.Atoms) > 1 {
