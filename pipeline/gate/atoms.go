@@ -2,7 +2,6 @@ package gate
 
 import (
 	"math"
-	"strings"
 
 	"pgpipeline/pipeline/internal/lang"
 	"pgpipeline/pipeline/stat"
@@ -14,8 +13,7 @@ func (s sitting) atom(a lang.Atom) (Atom, []string) {
 	if d == nil {
 		d = &detail{request: request{fn: &function{}}}
 	}
-	call := a.Quantity.Text
-	out := Atom{Text: a.Text(), Call: call, Op: a.Op, Step: d.request.label, Unit: d.request.unit(), State: a.Claim.Pos.String(), Limit: a.Limit,
+	out := Atom{Text: a.Text(), Call: a.Quantity.Text, Op: a.Op, Step: d.request.label, Unit: d.request.unit(), State: a.Claim.Pos.String(), Limit: a.Limit,
 		Pairs: d.pairs, Boots: d.boots, Minutes: d.minutes, Floor: finite(d.floor), Reason: a.Reason}
 	if a.Quantity.Missing == "" || a.Quantity.Missing == "too-few" {
 		out.Value = pointer(a.Quantity.Point)
@@ -26,7 +24,7 @@ func (s sitting) atom(a lang.Atom) (Atom, []string) {
 	}
 	switch e := a.Quantity.Evidence.(type) {
 	case nil:
-		if a.Quantity.Missing == "" && d.evidence == nil && !exact(d.request.metric) || strings.HasSuffix(call, "))") {
+		if a.Quantity.Missing == "" && (d.evidence != nil || !exact(d.request.metric)) { // an end of an interval, or a bare figure
 			tags = append(tags, "unguarded")
 		}
 	case *sequential:

@@ -93,7 +93,7 @@ func (e evidence) stepNoise(step engine.StepInfo, twin, base string) (StepNoise,
 	if schedule == stat.Steady {
 		s.Uniformity, s.FalseClaims = blockClaims(p)
 	}
-	floor := stat.Power{Spread: s.Spread, Boot: stat.Boot{Sigma: s.SigmaBoot, Calibrated: true}, PairsPerBlock: s.perBlock(), Alpha: planLevel, Schedule: schedule}.Floor(s.Blocks)
+	floor := stat.Power{Spread: s.Spread, Boot: stat.LearntBoot(s.SigmaBoot, s.Blocks), PairsPerBlock: s.perBlock(), Alpha: planLevel, Schedule: schedule}.Floor(s.Blocks)
 	s.Floor = finite(-math.Expm1(-floor))
 	return s, nil
 }

@@ -64,6 +64,18 @@ var functions = []function{
 	{name: "steady", kind: lang.NumberKind, metric: "steady", doc: "steady(step[, variant]): 1 when the warm-up became steady in most blocks, else 0"},
 }
 
+// FunctionDoc describes one function of the assertion language for help texts.
+type FunctionDoc struct{ Name, Doc string }
+
+// Functions lists the functions of the assertion language.
+func Functions() []FunctionDoc {
+	var out []FunctionDoc
+	for _, f := range functions {
+		out = append(out, FunctionDoc{f.name, f.doc})
+	}
+	return out
+}
+
 // request is a call with its names resolved.
 type request struct {
 	fn        *function

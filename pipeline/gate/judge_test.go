@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -104,6 +105,9 @@ func TestStates(t *testing.T) {
 		v := l.judge(t, c.expr)
 		if v.Outcome != c.want || v.ExitCode != c.code {
 			t.Errorf("%s: %s (exit %d), want %s (%d); %s", c.name, v.Outcome, v.ExitCode, c.want, c.code, v.Reason)
+		}
+		if _, err := json.Marshal(v); err != nil {
+			t.Errorf("%s: the verdict is no JSON: %v", c.name, err)
 		}
 		if r := v.Assertions[0]; c.reason != "" && !strings.Contains(r.Reason, c.reason) {
 			t.Errorf("%s: reason %q, want %q", c.name, r.Reason, c.reason)
@@ -305,6 +309,29 @@ func TestTables(t *testing.T) {
 	for _, s := range same.judge(t).Steps {
 		if s.Rel["relqps"].Changed {
 			t.Errorf("%s changed by %+v though nothing did", s.Step, s.Rel["relqps"])
+		}
+	}
+}
+
+// Comparisons of bare figures are possible and say so; so do response times of a closed loop.
+func TestTags(t *testing.T) {
+	l := newLab()
+	for range 8 {
+		l.block()
+	}
+	for expr, want := range map[string]string{
+		`relqps("hot-points") > 0.9`:                                   "",
+		`lo(relqps("hot-points")) > 0.9`:                               "unguarded",
+		`qps("hot-points", "a18") / qps("hot-points", "a16") > 0.9`:    "unguarded",
+		`max_response("hot-points") < seconds(2)`:                      "unguarded",
+		`errors("hot-points") == 0 && boots("hot-points") == 8`:        "",
+		`p99("hot-points") < ms(5)`:                                    "closed loop",
+		`relp99("hot-points") < 1.5 && max_response("q1000") < ms(90)`: "closed loop unguarded",
+		`cpu_per_op("hot-points") < ms(1) && !slower("hot-points")`:    "",
+	} {
+		r := l.judge(t, expr).Assertions[0]
+		if got := strings.Join(r.Tags, " "); r.Outcome != Pass || got != want || r.Naive == "" && want != "" {
+			t.Errorf("%s: %s with the tags %q, want %q; naive %q", expr, r.Outcome, got, want, r.Naive)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (n noiseModel) step(name string) (StepNoise, bool) {
 // boot is the spread between boots of a step.
 func (n noiseModel) boot(step engine.StepInfo) stat.Boot {
 	if s, ok := n.step(step.Name); ok {
-		return stat.Boot{Sigma: s.SigmaBoot, Calibrated: true}
+		return stat.LearntBoot(s.SigmaBoot, s.Blocks)
 	}
 	return stat.AssumedBoot
 }

@@ -126,3 +126,12 @@ func TestIntervalCovers(t *testing.T) {
 		}
 	}
 }
+
+// Chi-squared tables: the 20 % point is 17.187 for 23 degrees of freedom and 2.343 for 5.
+func TestLearntBoot(t *testing.T) {
+	near(t, "24 blocks", LearntBoot(0.01, 24).Sigma, 0.01*math.Sqrt(23/17.187), 1e-6)
+	near(t, "6 blocks", LearntBoot(0.01, 6).Sigma, 0.01*math.Sqrt(5/2.343), 1e-5)
+	if b := LearntBoot(0, 24); b.Sigma != 0 || !b.Calibrated {
+		t.Errorf("%+v", b)
+	}
+}

@@ -83,7 +83,7 @@ func learnt(n noise, i int) stat.Boot {
 		z := rng.NormFloat64()
 		chi += z * z
 	}
-	return stat.Boot{Sigma: n.boot * math.Sqrt(chi/(gate.CalibrationBlocks-1)), Calibrated: true}
+	return stat.LearntBoot(n.boot*math.Sqrt(chi/(gate.CalibrationBlocks-1)), gate.CalibrationBlocks)
 }
 
 // replayed runs many single tests from random places of a trace, with the truth injected.

@@ -84,13 +84,18 @@ func (t trace) window(rng *rand.Rand, n int) []float64 {
 	return out
 }
 
-// blocks cuts pairs from a random place into blocks, as many as there are up to most.
+// blocks cuts pairs from a random place into blocks, as many as there are up to most. A coin says which server of a pair is the
+// candidate, as the random order of a run does: the two are alike, so any label may be put on either, and the truth is exactly 1.
 func (t trace) blocks(rng *rand.Rand, most int) [][]float64 {
 	most = min(most, len(t.pairs)*3/4/pairsPerBlock)
 	at := rng.IntN(len(t.pairs) - most*pairsPerBlock + 1)
 	var out [][]float64
 	for b := range most {
-		out = append(out, t.pairs[at+b*pairsPerBlock:at+(b+1)*pairsPerBlock])
+		block := make([]float64, pairsPerBlock)
+		for i := range block {
+			block[i] = t.pairs[at+b*pairsPerBlock+i] * float64(2*rng.IntN(2)-1)
+		}
+		out = append(out, block)
 	}
 	return out
 }

@@ -186,7 +186,7 @@ func boundFunctions() []expr.Option {
 			q, _ := quantity(args[0])
 			bound := *q
 			bound.Text = fmt.Sprintf("%s(%s)", name, q.Text)
-			if q.Missing == "" {
+			if q.Missing == "" && q.Evidence != nil {
 				bound.Point = f(q)
 			}
 			if math.IsInf(bound.Point, 0) {
