@@ -26,9 +26,9 @@ type app struct {
 
 // verbs are the commands in the order of the help text. A new verb is one file and one line here.
 var verbs = []func(*app) *cobra.Command{
-	runCommand, planCommand, explainCommand, graphCommand, lockCommand,
+	runCommand, planCommand, explainCommand, lintCommand, graphCommand, lockCommand,
 	runsCommand, showCommand, logsCommand, checkCommand, compareCommand, reportCommand,
-	cacheCommand, stagesCommand, schemaCommand, doctorCommand, versionCommand,
+	noiseCommand, importCommand, cacheCommand, initCommand, stagesCommand, schemaCommand, doctorCommand, versionCommand,
 }
 
 func (a *app) rootCommand() *cobra.Command {

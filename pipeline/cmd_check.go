@@ -60,7 +60,7 @@ func (a *app) today(rec *engine.Record, exprs []string) (*gate.Gate, error) {
 		}
 		plan := engine.Plan{Experiment: exp}
 		now := plan.Info(info.Set)
-		info.Asserts, info.Groups, info.OnInconclusive = now.Asserts, now.Groups, now.OnInconclusive
+		info.Asserts, info.Groups, info.OnInconclusive, info.Text = now.Asserts, now.Groups, now.OnInconclusive, now.Text
 	}
 	return judgeOf(*info, rec.Facets, rec.Host)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -42,12 +43,25 @@ func (a *app) lint(ctx context.Context, path string, set []string) error {
 	if err != nil {
 		return err
 	}
-	findings := append(judge.Lint(), sharable(plan)...)
+	findings := judge.Lint()
 	for _, f := range findings {
-		fmt.Fprintln(a.stdout, f)
+		printFinding(a.stdout, f)
+	}
+	for _, r := range plan.Sharable() {
+		fmt.Fprintf(a.stdout, "%s: note: %s\n", r.Pos, r.Text)
+	}
+	for _, program := range plan.Programs() {
+		fmt.Fprintf(a.stdout, "%s: runs %s\n", path, program)
 	}
 	if len(findings) == 0 {
 		fmt.Fprintf(a.stdout, "%s: ok\n", path)
 	}
 	return nil
+}
+
+func printFinding(w io.Writer, f gate.Finding) {
+	fmt.Fprintf(w, "%s:%d:%d: warning: %s\n | %s\n", f.File, f.Line, f.Column, f.Msg, f.Expr)
+	if f.Hint != "" {
+		fmt.Fprintf(w, " | %s\n", f.Hint)
+	}
 }

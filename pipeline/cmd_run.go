@@ -124,7 +124,8 @@ func verdictError(v gate.Verdict) error {
 
 // gate compiles the assertions of the experiment against what the plan will measure.
 func (p *project) gate(plan *engine.Plan) (*gate.Gate, error) {
-	return judgeOf(plan.Info(nil), plan.FacetList(), plan.Host)
+	g, err := judgeOf(plan.Info(nil), plan.FacetList(), plan.Host)
+	return g, inFile(p.exp, err)
 }
 
 func setOf(names []string) map[string]bool {

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -26,7 +24,7 @@ func judgeOf(info engine.ExperimentInfo, facets []engine.Facet, host engine.Host
 	}
 	var opt gate.Options
 	dir := filepath.Dir(info.Path)
-	if opt.Noise, err = loadCalibration(calibrationPath(dir, host)); err != nil {
+	if opt.Noise, err = loadCalibration(calibrationPath(info, host)); err != nil {
 		return nil, err
 	}
 	if opt.Accept, err = loadAccepted(filepath.Join(dir, acceptName)); err != nil {
@@ -42,8 +40,7 @@ func loadAccepted(path string) ([]gate.Accept, error) {
 	}
 	var out []gate.Accept
 	for _, a := range list {
-		// The date itself still counts.
-		accept := gate.Accept{Step: a.Step, Metric: a.Metric, Size: a.Size, Reason: a.Reason, Until: a.Until.Time.AddDate(0, 0, 1), By: a.By}
+		accept := gate.Accept{Step: a.Step, Metric: a.Metric, Size: a.Size, Reason: a.Reason, Until: a.Ends(), By: a.By}
 		if wrong := accept.Check(); wrong != "" {
 			return nil, usage("%s: %s", a.Pos, wrong)
 		}
@@ -52,37 +49,58 @@ func loadAccepted(path string) ([]gate.Accept, error) {
 	return out, nil
 }
 
-// calibrationPath is where the noise of a machine is kept: beside the runs, and fit for git.
-func calibrationPath(dir string, host engine.HostFacts) string {
-	return filepath.Join(runsDir(dir), "noise", host.MachineID+".json")
+// calibrationPath is where the noise of an experiment on a machine is kept: beside the runs, and fit for git.
+func calibrationPath(info engine.ExperimentInfo, host engine.HostFacts) string {
+	return filepath.Join(runsDir(filepath.Dir(info.Path)), "noise", info.Name+"-"+host.MachineID+".json")
 }
 
-// loadCalibration returns nil when this machine was never calibrated.
+// loadCalibration returns nil when this experiment was never calibrated on this machine.
 func loadCalibration(path string) (*gate.Calibration, error) {
-	text, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	var c gate.Calibration
-	if err := json.Unmarshal(text, &c); err != nil {
-		return nil, fmt.Errorf("read calibration %s: %w; `pipeline noise` writes a new one", path, err)
+	defer f.Close()
+	c, err := gate.ReadCalibration(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if c.Version != gate.CalibrationVersion {
-		return nil, nil // written by another version of the tool: as good as none
-	}
-	return &c, nil
+	return c, nil
 }
 
 func saveCalibration(path string, c *gate.Calibration) error {
-	text, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		return err
-	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return writeFile(path, func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
+	return writeFile(path, c.Write)
+}
+
+// inFile shows mistakes in assertions with the line of the file that they stand in.
+func inFile(e *spec.Experiment, err error) error {
+	var list []error
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		list = joined.Unwrap()
+	} else if err != nil {
+		list = []error{err}
+	}
+	var placed spec.Errors
+	for _, one := range list {
+		var mistake *gate.Error
+		if !errors.As(one, &mistake) {
+			return err
+		}
+		at := e.AssertError(mistake.Expr, mistake.Offset, mistake.Msg, mistake.Hint)
+		if at == nil {
+			return err
+		}
+		placed = append(placed, at)
+	}
+	if len(placed) == 0 {
+		return err
+	}
+	return placed.Tidy()
 }

@@ -42,6 +42,7 @@ type RunStage struct {
 	WarmupCap     engine.Duration `yaml:"warmup_cap" doc:"the same, at most: warming ends when there is no trend any more"`
 	Placement     string          `yaml:"placement" doc:"CPUs of servers and clients: free, split (clients on the first, servers on the others), same-core (both on one), or server=2-7 client=0,1"`
 	Cached        string          `yaml:"cached" doc:"which case is meant: postgres (reads from shared_buffers), os (from the page cache) or none (from the disk); checked against the reads measured"`
+	Sentinel      bool            `yaml:"sentinel" doc:"measure a second copy of the base as well, as a live A/A check: no assertion is about it"`
 	Seed          engine.Count    `yaml:"seed" doc:"added to every block's seed"`
 	Budget        RunBudget       `yaml:"budget" key:"-" doc:"how much may be measured"`
 }
@@ -112,7 +113,7 @@ func (r *RunStage) Measures() ([]engine.StepInfo, error) {
 
 // Limits bounds the measuring.
 func (r *RunStage) Limits() engine.Budget {
-	return engine.Budget{MinBlocks: r.Budget.MinBlocks, MaxBlocks: r.Budget.Blocks, Time: time.Duration(r.Budget.Time)}
+	return engine.Budget{MinBlocks: r.Budget.MinBlocks, MaxBlocks: r.Budget.Blocks, Time: time.Duration(r.Budget.Time), Sentinel: r.Sentinel}
 }
 
 // resolve turns the references into steps with everything that the stage says for all of them.

@@ -21,3 +21,9 @@ const (
 	CostDeadlocks   = "deadlocks"    // deadlocks that the server resolved
 	CostOperations  = "operations"   // operations that the totals belong to, in the step's unit
 )
+
+// Costs of the whole machine, where nothing finer was sampled: results of other programs that were imported.
+const (
+	CostMachineCPU      = "machine_cpu_s"    // CPU seconds, user and system
+	CostMachineSwitches = "machine_switches" // context switches
+)

@@ -121,7 +121,7 @@ func newNames(e *spec.Experiment, host HostFacts, c cell) (names, error) {
 		n[axis] = c.values[i]
 	}
 	for _, v := range e.Vars {
-		value, err := n.fill(v.Value)
+		value, err := v.Value.Interpolate(n.eval)
 		if err != nil {
 			return nil, err
 		}
@@ -130,32 +130,12 @@ func newNames(e *spec.Experiment, host HostFacts, c cell) (names, error) {
 	return n, nil
 }
 
-// fill evaluates every `${ }` below v. Positions stay those of the file.
-func (n names) fill(v *spec.Value) (*spec.Value, error) {
-	return v.Interpolate(func(expr string, at spec.Pos) (string, error) { return lang.Eval(expr, map[string]any(n)) })
-}
+// eval evaluates the expression of one `${ }`.
+func (n names) eval(expr string, at spec.Pos) (string, error) { return lang.Eval(expr, n) }
 
 // stageParams returns the parameters of a stage in one cell: the named fragments it uses, overlaid with its own.
 func stageParams(e *spec.Experiment, d *spec.StageDecl, kind *Kind, n names) (*spec.Value, error) {
-	own, err := n.fill(d.Params)
-	if err != nil {
-		return nil, err
-	}
-	if kind.Catalogue == "" || own == nil {
-		return own, nil
-	}
-	use := own.Get("use")
-	if use == nil {
-		return own, nil
-	}
-	fragment, err := e.Fragment(kind.Catalogue, use.Text, use.Pos)
-	if err != nil {
-		return nil, err
-	}
-	if fragment, err = n.fill(fragment); err != nil {
-		return nil, err
-	}
-	return spec.Merge(fragment, own.Without("use")), nil
+	return e.Overlay(kind.Catalogue, d.Params, n.eval)
 }
 
 // facetName names the axes of a facet: those that are not compared and have more than one value.

@@ -20,7 +20,7 @@ type recipe struct{ lines []string }
 
 func newRecipe(kind *Kind) *recipe {
 	r := &recipe{}
-	r.add("recipe", strconv.Itoa(recipeFormat))
+	r.add("format", strconv.Itoa(recipeFormat))
 	r.add("kind", kind.Name)
 	return r
 }

@@ -82,8 +82,12 @@ func (p *planner) missReason(n *Node) string {
 		n.Expected = entry.Seconds
 	}
 	changes := differences(nearest, n.Recipe)
-	if len(changes) == 0 {
+	const alike = 16 // lines; beyond that the nearest entry is of something else
+	switch {
+	case len(changes) == 0:
 		return "the entry was removed"
+	case len(changes) > alike:
+		return "nothing like it was made before"
 	}
 	return wordChanges(changes, func(name, was, now string) string {
 		if kind, ok := strings.CutPrefix(name, "input "); ok && !strings.Contains(kind, ".") {

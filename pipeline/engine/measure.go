@@ -250,7 +250,7 @@ func (f *facetRun) block(ctx context.Context, b *BlockRecord, steps []string) er
 	}
 	defer log.Close()
 	fmt.Fprintf(log, "--- block %d, %s\n", b.Number, b.Started.Format(time.RFC3339))
-	err = f.Stage.Run(ctx, f.blockEnv(b, steps, pending.Scratch, log))
+	err = pending.Explain(f.Stage.Run(ctx, f.blockEnv(b, steps, pending.Scratch, log)))
 	if err != nil {
 		b.Error = err.Error()
 		var side *SideError

@@ -144,8 +144,11 @@ func (x *executor) make(ctx context.Context, n *Node) error {
 		return err
 	}
 	began := time.Now()
+	if !pending.Replaces.OK() {
+		x.update(n.ID, func(r *NodeRecord) { r.Reason = pending.Replaces.Text })
+	}
 	if err := n.Stage.Run(ctx, env); err != nil {
-		return err
+		return pending.Explain(err)
 	}
 	if err := ctx.Err(); err != nil {
 		return err

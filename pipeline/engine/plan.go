@@ -84,6 +84,9 @@ func NewPlan(ctx context.Context, e *spec.Experiment, opt PlanOptions) (*Plan, e
 		plan: &Plan{Experiment: e, Host: opt.Host, Pins: map[string]*Pin{}, store: opt.Store},
 	}
 	p.varying = varyingAxes(p.cells)
+	if n := len(p.cells) * len(e.Stages); n > maxInstances {
+		return nil, fmt.Errorf("%s: %d cells x %d stages is more than %d: split the experiment", e.Path, len(p.cells), len(e.Stages), maxInstances)
+	}
 	for i := range opt.Kinds {
 		p.kinds[opt.Kinds[i].Name] = &opt.Kinds[i]
 	}
@@ -97,6 +100,9 @@ func NewPlan(ctx context.Context, e *spec.Experiment, opt PlanOptions) (*Plan, e
 	p.lookUp()
 	return p.plan, nil
 }
+
+// maxInstances bounds what planning may cost; the largest real experiments have some hundreds.
+const maxInstances = 20_000
 
 type planner struct {
 	PlanOptions
@@ -229,7 +235,7 @@ func (p *planner) decode(i int, c cell) (Stage, *spec.Value, error) {
 	stage := kind.New()
 	if params != nil {
 		if err := spec.Decode(params, stage); err != nil {
-			return nil, nil, err
+			return nil, nil, spec.Prefix(fmt.Sprintf("stage %q: ", decl.Kind), err)
 		}
 	}
 	if s, ok := stage.(Based); ok {

@@ -128,7 +128,13 @@ func (x *executor) check(ctx context.Context, n *Node) (store.Reason, error) {
 	if entry == nil {
 		return why, nil
 	}
-	why, err := x.Store.Check(ctx, entry, store.ByStat)
+	// What programs are run from, and data that is measured, is compared byte by byte: hashing costs a second or two per GB, and
+	// a flipped bit in either would be measured as if it were true.
+	level := store.ByStat
+	if n.Kind.Scope == Host {
+		level = store.ByContent
+	}
+	why, err := x.Store.Check(ctx, entry, level)
 	if !why.OK() {
 		n.replace = entry.ID
 	}
