@@ -20,6 +20,9 @@ type StepRef struct {
 	Clients  int
 	Rate     float64 // events per second over all clients
 	Duration time.Duration
+	// Rows of each table that a step of the insert benchmark inserts, in place of a duration; RowsPerCommit of its inserts.
+	Rows          int64
+	RowsPerCommit int
 }
 
 // Postwrite is the name of the maintenance action that follows phases of writing: vacuum, checkpoint, settle.
@@ -57,6 +60,9 @@ func resolve(ref StepRef, p Params) ([]Step, error) {
 	w, k, n, err := find(ref)
 	if err != nil {
 		return nil, err
+	}
+	if ref.Rows > 0 && !k.TakesRows {
+		return nil, fmt.Errorf("step %q takes no rows", ref.Step)
 	}
 	return []Step{build(w, k, n, ref, p)}, nil
 }
@@ -247,7 +253,11 @@ func build(w *Workload, k *Kind, n stepName, ref StepRef, p Params) Step {
 	if ref.Duration > 0 {
 		p.Duration = ref.Duration
 	}
-	s := Step{Doc: k.Doc, Workload: w, Kind: k, Range: n.rng, Tag: n.tag, Params: p, Pass: k.Pass, Rate: p.Rate, Duration: p.Duration}
+	p.Insert.Work = ref.Rows
+	if ref.RowsPerCommit > 0 {
+		p.Insert.RowsPerCommit = ref.RowsPerCommit
+	}
+	s := Step{Work: k.FixedWork || ref.Rows > 0, Doc: k.Doc, Workload: w, Kind: k, Range: n.rng, Tag: n.tag, Params: p, Pass: k.Pass, Rate: p.Rate, Duration: p.Duration}
 	if k.Pass {
 		s.Duration, s.Rate = 0, 0
 	}

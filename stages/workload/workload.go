@@ -11,6 +11,7 @@ import (
 // All is every workload that there is.
 var All = []*Workload{
 	sysbench,
+	insertBench,
 }
 
 // Workload is a family of steps over the same data.
@@ -27,6 +28,8 @@ type Workload struct {
 	Tables func(Params) []string
 	// Load creates and fills the tables.
 	Load func(context.Context, LoadOptions) (LoadFacts, error)
+	// Check says when steps do not fit the data of a load that ended with step `through`; nil: they always do.
+	Check func(steps []Step, through string) error
 }
 
 // Database is the name of the database that workloads live in.
@@ -56,6 +59,16 @@ type Kind struct {
 	Operations []string
 	// Program makes what one client does.
 	Program func(Build) driver.Program
+	// Programs does the same for kinds whose connections know of each other: it is called once per session.
+	Programs func(Build) func(connection int) driver.Program
+	// Connections is the number of connections of a session; nil: one per client.
+	Connections func(Params) int
+	// Prepare runs before the step, unmeasured; nil: nothing to do.
+	Prepare func(ctx context.Context, connString string, p Params) error
+	// FixedWork says that the step ends with its work, not with a time; TakesRows that it does when it is given a number of rows.
+	FixedWork, TakesRows bool
+	// Target is the rate of inserts in rows per second that the step is to be measured under; nil: none.
+	Target func(Params) float64
 }
 
 // Params are what the load and the run say once for all steps.
@@ -69,6 +82,7 @@ type Params struct {
 	Rate float64
 	// Duration of a step per variant and block, for steps that do not name one.
 	Duration time.Duration
+	Insert   Insert // of the insert benchmark
 }
 
 // Build is what a Kind's Program is made from.
@@ -92,11 +106,51 @@ type Step struct {
 	Params   Params
 	// Pass: see Kind.
 	Pass bool
+	// Work says that the step ends when every connection has reached its program's limit; MaxWork at the latest.
+	Work bool
 	// Maintenance is an action between steps that is not measured: "postwrite".
 	Maintenance string
 }
 
+// MaxWork bounds a step that has a fixed amount of work.
+const MaxWork = 7 * 24 * time.Hour
+
 // Program returns what one client of the step does.
-func (s Step) Program(client int, seed uint64) driver.Program {
-	return s.Kind.Program(Build{Params: s.Params, Range: s.Range, Client: client, Seed: seed})
+func (s Step) Program(client int, seed uint64) driver.Program { return s.Programs(seed)(client) }
+
+// Programs returns what the connections of one session do.
+func (s Step) Programs(seed uint64) func(connection int) driver.Program {
+	b := Build{Params: s.Params, Range: s.Range, Seed: seed}
+	if s.Kind.Programs != nil {
+		return s.Kind.Programs(b)
+	}
+	return func(client int) driver.Program {
+		b := b
+		b.Client = client
+		return s.Kind.Program(b)
+	}
+}
+
+// Connections is how many of them a session has.
+func (s Step) Connections() int {
+	if s.Kind.Connections == nil {
+		return s.Clients
+	}
+	return s.Kind.Connections(s.Params)
+}
+
+// Prepare brings the database into the state in which the step begins; it is not measured. connString is of the workload's database.
+func (s Step) Prepare(ctx context.Context, connString string) error {
+	if s.Kind.Prepare == nil {
+		return nil
+	}
+	return s.Kind.Prepare(ctx, connString, s.Params)
+}
+
+// Target is the rate of inserts in rows per second, over all clients, that the step is to be measured under; 0: none.
+func (s Step) Target() float64 {
+	if s.Kind.Target == nil {
+		return 0
+	}
+	return s.Kind.Target(s.Params)
 }
