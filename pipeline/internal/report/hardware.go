@@ -19,6 +19,8 @@ type HardwareMetric struct {
 var hardwareMetrics = []HardwareMetric{
 	{"server CPU time", "cpu/o", engine.CostServerCPU, secondsText},
 	{"context switches of the server", "cs/o", engine.CostSwitches, rateText},
+	{"CPU time of the whole machine", "machine cpu/o", engine.CostMachineCPU, secondsText},
+	{"context switches of the whole machine", "machine cs/o", engine.CostMachineSwitches, rateText},
 	{"reads from the device", "r/o", engine.CostReads, rateText},
 	{"bytes read from the device", "rKB/o", engine.CostReadBytes, bytesText},
 	{"writes to the device", "w/o", engine.CostWrites, rateText},
