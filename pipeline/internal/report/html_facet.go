@@ -12,6 +12,7 @@ import (
 // htmlFacet is a facet's part of the page.
 type htmlFacet struct {
 	Heading, Base, Evidence, BlockTitle string
+	Unmeasured                          string
 	Cards                               []htmlCard
 	Legend, AllLegend                   []htmlVariant
 	Variants, Candidates                []htmlVariant
@@ -88,7 +89,7 @@ type htmlBlock struct {
 
 func buildHTMLFacet(f Facet, v *View) htmlFacet {
 	merged := merge(f)
-	h := htmlFacet{Heading: clean(f.Heading), Base: clean(f.BaseName()), Evidence: evidenceText(f), Drift: driftChart(f, merged)}
+	h := htmlFacet{Heading: clean(f.Heading), Base: clean(f.BaseName()), Evidence: evidenceText(f), Unmeasured: f.UnmeasuredText(), Drift: driftChart(f, merged)}
 	for _, x := range f.Variants {
 		hv := htmlVariant{Name: clean(x.Name), Class: variantClass(x), Base: x.Base}
 		h.Variants, h.AllLegend = append(h.Variants, hv), append(h.AllLegend, hv)

@@ -61,6 +61,9 @@ func mdHead(v *View) string {
 			heading = md(f.Heading) + ": "
 		}
 		fmt.Fprintf(&b, "\n%s%s against %s; %s\n", heading, mdNames(f.Candidates()), md(f.BaseName()), md(evidenceText(f)))
+		if text := f.UnmeasuredText(); text != "" {
+			b.WriteString("\n" + md(text) + "\n")
+		}
 	}
 	return b.String()
 }

@@ -3,21 +3,23 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"pgpipeline/pipeline/gate"
 	"pgpipeline/pipeline/internal/report/redact"
 )
 
 var (
-	styleBold = lipgloss.NewStyle().Bold(true)
-	styleDim  = lipgloss.NewStyle().Faint(true)
-	styleGood = lipgloss.NewStyle().Foreground(lipgloss.Green)
-	styleBad  = lipgloss.NewStyle().Foreground(lipgloss.Red)
-	styleWarn = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
-	stylePlan = lipgloss.NewStyle()
+	styleBold  = lipgloss.NewStyle().Bold(true)
+	styleDim   = lipgloss.NewStyle().Faint(true)
+	styleGood  = lipgloss.NewStyle().Foreground(lipgloss.Green)
+	styleBad   = lipgloss.NewStyle().Foreground(lipgloss.Red)
+	styleWarn  = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
+	stylePlain = lipgloss.NewStyle()
 )
 
 // textReport writes for a terminal: tables first, the verdict in the last line, where the eye is.
@@ -55,6 +57,29 @@ func paint(color bool, s lipgloss.Style, text string) string {
 	return s.Render(text)
 }
 
+// para writes text, broken between words where the terminal ends, each line indented.
+func (t *textReport) para(indent string, s lipgloss.Style, text string) {
+	for _, line := range wrap(text, t.width-len(indent)) {
+		t.line("%s%s", indent, t.paint(s, line))
+	}
+}
+
+// wrap breaks text at blanks, and nowhere else: a command that is broken at a hyphen cannot be copied. A width below 20 is no limit.
+func wrap(text string, width int) []string {
+	if width < 20 {
+		width = math.MaxInt
+	}
+	var lines []string
+	for _, word := range strings.Fields(text) {
+		if n := len(lines); n > 0 && ansi.StringWidth(lines[n-1])+1+ansi.StringWidth(word) <= width {
+			lines[n-1] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
+
 // section begins a part with an empty line and a heading.
 func (t *textReport) section(title string) { t.line("\n%s", t.paint(styleBold, title)) }
 
@@ -73,7 +98,13 @@ func (t *textReport) facet(f Facet) {
 		title = clean(f.Heading) + ": " + title
 	}
 	t.section(title + " against " + clean(f.BaseName()))
-	t.line("%s", t.paint(styleDim, evidenceText(f)+"; ~ is no change beyond noise"))
+	t.para("", styleDim, evidenceText(f)+"; ~ is no change beyond noise")
+	if text := f.UnmeasuredText(); text != "" {
+		t.para("", styleWarn, text)
+	}
+	if len(f.Groups) == 0 {
+		return
+	}
 	t.relative(f)
 	t.section("absolute rate per second")
 	t.absolute(f)
@@ -85,8 +116,8 @@ func (t *textReport) facet(f Facet) {
 // relative prints the table of ratios, in as many parts as the width needs.
 func (t *textReport) relative(f Facet) {
 	cells := fullCells
-	if t.width > 0 && relativeGrid(f, f.Candidates(), cells).width() > t.width {
-		cells = compactCells
+	for t.width > 0 && cells < compactCells && relativeGrid(f, f.Candidates(), cells).width() > t.width {
+		cells++
 	}
 	for _, part := range t.fitting(f, cells) {
 		g := relativeGrid(f, part, cells)
@@ -150,18 +181,22 @@ func rowCells(r Row, candidates []Variant, cells cellStyle) []cell {
 	return line
 }
 
-// cellStyle is how much a ratio's cell says.
+// cellStyle is how much a ratio's cell says: the less room, the less.
 type cellStyle int
 
 const (
-	fullCells    cellStyle = iota // value, interval, ~
-	compactCells                  // value and ~
+	fullCells    cellStyle = iota // value, interval
+	halfCells                     // value, the larger half of the interval
+	compactCells                  // value
 )
 
 func (s cellStyle) heading(v Variant) []cell {
 	name := cell{text: clean(v.Name), style: styleBold, right: true}
-	if s == compactCells {
+	switch s {
+	case compactCells:
 		return []cell{name}
+	case halfCells:
+		return []cell{name, {}}
 	}
 	return []cell{name, {text: "95 %", style: styleDim}}
 }
@@ -172,7 +207,7 @@ func (s cellStyle) ratio(c Cell, group bool) []cell {
 	switch {
 	case c.Ratio != nil:
 		value = cell{text: mark + ratioText(*c.Ratio), style: style, right: true}
-		span = cell{text: ratioInterval(*c.Ratio), style: styleDim}
+		span = cell{text: s.span(*c.Ratio), style: styleDim}
 	case !group || c.State != "":
 		value = cell{text: "n/a", style: styleWarn, right: true}
 		span = cell{text: clean(c.State), style: styleDim, max: 22}
@@ -181,6 +216,20 @@ func (s cellStyle) ratio(c Cell, group bool) []cell {
 		return []cell{value}
 	}
 	return []cell{value, span}
+}
+
+func (s cellStyle) span(r gate.Ratio) string {
+	if s == fullCells {
+		return ratioInterval(r)
+	}
+	if r.Lo == nil || r.Hi == nil {
+		return "±?"
+	}
+	half := max(r.Point-*r.Lo, *r.Hi-r.Point)
+	if half >= 9.995 {
+		return "±>9"
+	}
+	return fmt.Sprintf("±%.2f", half)
 }
 
 func changeStyle(c Change) (lipgloss.Style, string) {
@@ -192,7 +241,7 @@ func changeStyle(c Change) (lipgloss.Style, string) {
 	case Same:
 		return styleDim, "~ "
 	}
-	return stylePlan, ""
+	return stylePlain, ""
 }
 
 func (t *textReport) absolute(f Facet) {
@@ -233,20 +282,17 @@ func (t *textReport) assertion(a Assertion) {
 		tags = t.paint(styleDim, " ("+clean(strings.Join(a.Tags, ", "))+")")
 	}
 	t.line("  %s %s  %s%s", t.paint(style, fmt.Sprintf("%-8s", a.Word)), clean(a.Expr), t.paint(styleBold, clean(a.Where)), tags)
+	const indent = "           "
 	values := clean(a.Values())
 	if a.Published != "" {
 		values += "; published " + clean(a.Published)
 	}
-	t.line("           %s", values)
+	t.para(indent, stylePlain, values)
 	if a.Outcome == gate.Pass {
 		return
 	}
-	if why := a.Why(); why != "" {
-		t.line("           %s", why)
-	}
-	if a.Hint != "" {
-		t.line("           %s", t.paint(styleWarn, a.Hint))
-	}
+	t.para(indent, stylePlain, a.Why())
+	t.para(indent, styleWarn, clean(a.Hint))
 	if loc := a.Location(); loc != "" && a.Source != "" {
 		t.line("           %s:%d", clean(loc), a.Column)
 		t.line("            | %s", clean(a.Source))
@@ -284,7 +330,7 @@ func (t *textReport) warnings() {
 	}
 	t.section("warnings")
 	for _, w := range t.v.Warnings {
-		t.line("  %s %s", t.paint(styleWarn, "!"), clean(w))
+		t.para("  ", stylePlain, "! "+clean(w))
 	}
 }
 
@@ -297,7 +343,7 @@ func (t *textReport) verdict() {
 		t.line("earlier series %s: %s after %s", clean(e.Series), e.Outcome, count(e.Blocks, "block"))
 	}
 	if n := t.v.Verdict.Noise.Text; n != "" {
-		t.line("%s", t.paint(styleDim, clean(n)))
+		t.para("", styleDim, clean(n))
 	}
 	if t.v.Record.Status != "done" && t.v.Record.Status != "" {
 		t.line("%s", strings.TrimSpace(statusText(t.v.Record.Status)+" "+clean(t.v.Record.Error)))

@@ -75,6 +75,8 @@ func TestText(t *testing.T) {
 	in.Width = 60
 	narrow := render(t, "text", in)
 	golden(t, "report-60.txt", narrow)
+	in.Width = 72
+	golden(t, "report-72.txt", render(t, "text", in))
 	in.Width, in.Color = 0, true
 	colored := render(t, "text", in)
 	in.Color = false

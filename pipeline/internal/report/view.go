@@ -1,8 +1,10 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"pgpipeline/pipeline/engine"
@@ -33,6 +35,8 @@ type Facet struct {
 	Extra   []Group
 	Summary []Summary
 	Blocks  []engine.BlockRecord // the evidence, in the order of time
+	// Unmeasured are the steps of which no variant has anything: skipped ones, and those that an early end left out.
+	Unmeasured []string
 }
 
 // Variant is a compared cell. Index counts from 0, the base, and picks the colour.
@@ -66,6 +70,18 @@ func (r Row) Base() Cell {
 	}
 	return Cell{}
 }
+
+// empty reports whether no variant has anything, not even a reason.
+func (r Row) empty() bool {
+	for _, c := range r.Cells {
+		if c.QPS.Point > 0 || c.State != notMeasured && c.State != "missing" {
+			return false
+		}
+	}
+	return true
+}
+
+const notMeasured = "not measured"
 
 // Cell is one step (or group) on one variant.
 type Cell struct {
@@ -176,7 +192,7 @@ func facetHeading(f engine.Facet, total int) string {
 func (f Facet) row(step engine.StepInfo, est map[cellKey]*gate.StepEstimate) Row {
 	r := Row{Name: step.Name, Step: step}
 	for _, v := range f.Variants {
-		c := Cell{Variant: v, State: "not measured"}
+		c := Cell{Variant: v, State: notMeasured}
 		if e := est[cellKey{f.Info.Name, f.Info.Stage, step.Name, v.Name}]; e != nil {
 			c.Est, c.QPS, c.State = e, e.QPS, e.State
 			if r, ok := e.Rel["relqps"]; ok && !v.Base && e.State == "" {
@@ -210,6 +226,11 @@ func (f *Facet) addRows(est map[cellKey]*gate.StepEstimate, groups []gate.GroupE
 	home := partition(f.Info.Steps)
 	index := map[string]int{}
 	for _, step := range f.Info.Steps {
+		row := f.row(step, est)
+		if row.empty() {
+			f.Unmeasured = append(f.Unmeasured, step.Name)
+			continue
+		}
 		name := home[step.Name]
 		i, ok := index[name]
 		if !ok {
@@ -217,7 +238,7 @@ func (f *Facet) addRows(est map[cellKey]*gate.StepEstimate, groups []gate.GroupE
 			index[name] = i
 			f.Groups = append(f.Groups, Group{Name: name, Cells: f.groupCells(name, groups)})
 		}
-		f.Groups[i].Rows = append(f.Groups[i].Rows, f.row(step, est))
+		f.Groups[i].Rows = append(f.Groups[i].Rows, row)
 	}
 	return index
 }
@@ -272,6 +293,23 @@ func (f Facet) Rows() []Row {
 		rows = append(rows, g.Rows...)
 	}
 	return rows
+}
+
+// UnmeasuredText names the steps without anything, "" when there are none.
+func (f Facet) UnmeasuredText() string {
+	const named = 6
+	n := len(f.Unmeasured)
+	switch {
+	case n == 0:
+		return ""
+	case n == len(f.Info.Steps):
+		return "Nothing was measured."
+	}
+	text := "Not measured: " + strings.Join(f.Unmeasured[:min(n, named)], ", ")
+	if n > named {
+		text += fmt.Sprintf(" and %d more", n-named)
+	}
+	return clean(text) + "."
 }
 
 // Candidates lists the variants other than the base.
