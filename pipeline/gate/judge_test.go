@@ -74,7 +74,7 @@ func TestStates(t *testing.T) {
 		{name: "a group that may lack members", blocks: 3, every: drop(point), expr: `geomean("reads", {any: true}) > 0.9`, want: Pass},
 		{name: "the least of a group without a member", blocks: 3, every: drop(point), expr: `min("reads") > 0.9`, want: Inconclusive, reason: "missing: " + point, code: 5},
 		{name: "too few beyond the percentile", blocks: 8, every: measurements(hot, "a18", func(m *engine.Measurement) {
-			m.Ops = map[string]engine.Operation{"": {Count: 5000, Service: histogramOf(newLab().rng, 5000)}}
+			m.Ops = map[string]engine.Operation{"": {Count: 5000, Service: histogramOf(5000)}}
 		}), expr: `p99("hot-points") < ms(5)`, want: Inconclusive, reason: "few-tail", code: 5},
 		{name: "enough beyond the percentile", blocks: 8, expr: `p99("hot-points") < ms(5)`, want: Pass},
 		{name: "one unsteady warm-up is forgiven", blocks: 3, spoil: measurements(hot, "a18", func(m *engine.Measurement) { m.Unsteady = true }), expr: ok, want: Pass},
@@ -352,7 +352,7 @@ func TestWanted(t *testing.T) {
 		t.Error("a step that nobody asserts is spoken of")
 	}
 	fewTail := measurements(point, "a18", func(m *engine.Measurement) {
-		m.Ops = map[string]engine.Operation{"": {Service: histogramOf(l.rng, 1000)}}
+		m.Ops = map[string]engine.Operation{"": {Service: histogramOf(1000)}}
 	})
 	for range 3 {
 		l.block(fewTail)
