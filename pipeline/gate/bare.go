@@ -34,16 +34,14 @@ func (r *resolver) bare(req request, d *detail) (float64, string) {
 
 // count answers what is known of the comparison itself.
 func (r *resolver) count(req request, d *detail) (float64, string) {
+	req.metric, req.operation = "qps", ""
 	seq, _, _ := r.sequence(req, req.steps[0], d.base)
-	switch req.metric {
+	switch req.fn.name {
 	case "pairs":
-		p, _ := r.evidence.pairs(req.steps[0].Name, req.variant, d.base, perSlice["qps"])
-		return float64(len(p.Diff)), ""
+		return float64(len(seq.pairs.Diff)), ""
 	case "boots":
-		return float64(d.boots), ""
+		return float64(seq.pairs.Boots()), ""
 	}
-	req.metric = "qps"
-	seq, _, _ = r.sequence(req, req.steps[0], d.base)
 	floor := r.noise.floor(req.steps[0], seq, r.scope.facet.MaxBlocks)
 	if math.IsInf(floor, 0) || math.IsNaN(floor) {
 		return 0, "too-few"
