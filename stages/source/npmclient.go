@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -20,22 +21,25 @@ type npmClient struct {
 	path string
 }
 
-// npmPath is where npm is looked for: the search path that children get.
-func findNPM() string {
+// findNPM looks for npm along the search path that children get; "" when there is none. A variable for tests.
+var findNPM = func() string {
 	for _, kv := range proc.Environ() {
-		if dirs, ok := strings.CutPrefix(kv, "PATH="); ok {
-			for _, dir := range filepath.SplitList(dirs) {
-				npm, node := filepath.Join(dir, "npm"), filepath.Join(dir, "node")
-				if _, err := os.Stat(npm); err != nil {
-					continue
-				}
-				if _, err := os.Stat(node); err == nil {
-					return npm
-				}
+		dirs, ok := strings.CutPrefix(kv, "PATH=")
+		if !ok {
+			continue
+		}
+		for _, dir := range filepath.SplitList(dirs) {
+			if npm := filepath.Join(dir, "npm"); isProgram(npm) && isProgram(filepath.Join(dir, "node")) {
+				return npm
 			}
 		}
 	}
 	return ""
+}
+
+func isProgram(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
 }
 
 func (c *npmClient) manifest(ctx context.Context, pkg, version string) (npmDist, error) {
@@ -93,7 +97,8 @@ func packedName(out []byte) (string, error) {
 func (c *npmClient) run(ctx context.Context, args ...string) ([]byte, error) {
 	var out bytes.Buffer
 	cache := filepath.Join(c.job.Scratch, "npm-cache")
-	args = append(args, "--cache", cache, "--no-update-notifier", "--loglevel=error")
+	args = append(args, "--cache", cache, "--no-update-notifier", "--loglevel=error", "--logs-max=0",
+		"--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000") // npm's own wait up to a minute
 	err := proc.Run(ctx, proc.Cmd{Path: c.path, Args: args, Dir: c.job.Scratch, Env: networkEnv(npmVars()...),
 		Stdout: &out, Timeout: 30 * time.Minute})
 	if err != nil {
@@ -102,22 +107,41 @@ func (c *npmClient) run(ctx context.Context, args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// npmVars are the variables that configure npm: registry, certificates, user configuration. The rest of npm's variables
-// belong to scripts that npm runs, among them the tool itself when a script starts it.
+// npmVars are the variables that configure npm (registry, certificates, user configuration), and those that the
+// configuration files refer to, which is how tokens are kept out of them.
 func npmVars() []string {
 	var vars []string
 	for _, kv := range os.Environ() {
-		if name := strings.ToLower(kv); strings.HasPrefix(name, "npm_config_") {
+		if strings.HasPrefix(strings.ToLower(kv), "npm_config_") {
 			vars = append(vars, kv)
+		}
+	}
+	for _, file := range npmrcFiles() {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		for _, m := range reference.FindAllSubmatch(text, -1) {
+			if value, ok := os.LookupEnv(string(m[1])); ok {
+				vars = append(vars, string(m[1])+"="+value)
+			}
 		}
 	}
 	return vars
 }
 
-// npmError keeps the lines that say something.
+var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\??\}`)
+
+// npmError adds what a missing package means, and drops what is about npm's own log files, which are gone by then.
 func npmError(err error) error {
-	if strings.Contains(err.Error(), "E404") {
-		return fmt.Errorf("%w\nthe registry has no such package or version", err)
+	var kept []string
+	for line := range strings.Lines(err.Error()) {
+		if !strings.Contains(line, "A complete log of this run") && !strings.Contains(line, "Log files were not written") {
+			kept = append(kept, strings.TrimRight(line, "\n"))
+		}
 	}
-	return err
+	if strings.Contains(err.Error(), "E404") {
+		kept = append(kept, "the registry has no such package or version")
+	}
+	return &maskedError{text: strings.Join(kept, "\n"), err: err}
 }

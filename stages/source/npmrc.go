@@ -19,22 +19,24 @@ const publicRegistry = "https://registry.npmjs.org/"
 // npmrc is what npm's configuration files say, later files winning.
 type npmrc map[string]string
 
-// loadNpmrc reads the global and the user's file, then the environment, as npm does.
-func loadNpmrc() (npmrc, error) {
-	conf := npmrc{}
+// npmrcFiles are the global files and the user's, which wins.
+func npmrcFiles() []string {
 	files := []string{"/etc/npmrc", "/usr/etc/npmrc", "/usr/local/etc/npmrc"}
+	for _, kv := range os.Environ() {
+		if name, value, _ := strings.Cut(kv, "="); strings.EqualFold(name, "npm_config_userconfig") {
+			return append(files, value)
+		}
+	}
 	if home, err := os.UserHomeDir(); err == nil {
 		files = append(files, filepath.Join(home, ".npmrc"))
 	}
-	env := npmrc{}
-	for _, kv := range npmVars() {
-		name, value, _ := strings.Cut(kv, "=")
-		env[strings.ReplaceAll(strings.ToLower(name[len("npm_config_"):]), "_", "-")] = value
-	}
-	if own := env["userconfig"]; own != "" {
-		files[len(files)-1] = own
-	}
-	for _, name := range files {
+	return files
+}
+
+// loadNpmrc reads the files, then the environment, as npm does.
+func loadNpmrc() (npmrc, error) {
+	conf := npmrc{}
+	for _, name := range npmrcFiles() {
 		f, err := os.Open(name)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
@@ -48,8 +50,11 @@ func loadNpmrc() (npmrc, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	for k, v := range env {
-		conf[k] = v
+	for _, kv := range os.Environ() {
+		name, value, _ := strings.Cut(kv, "=")
+		if key, ok := strings.CutPrefix(strings.ToLower(name), "npm_config_"); ok {
+			conf[strings.ReplaceAll(key, "_", "-")] = value
+		}
 	}
 	return conf, nil
 }
