@@ -38,6 +38,7 @@ type Result struct {
 // OpResult is the latency of one operation, in nanoseconds.
 type OpResult struct {
 	Count   int64                   // events
+	Ops     int64                   // in the operation's unit: see Program.OpsPerEvent
 	Service *hdrhistogram.Histogram // from the actual start to the end, retries included; nil when nothing was counted
 	// Response is from the intended start; nil in a closed loop. It holds Backlog too.
 	Response   *hdrhistogram.Histogram
@@ -109,6 +110,9 @@ func mergeOperations(r *Result, clients []*Client) {
 			}
 			worst := c.tally.service[i]
 			op.Count += worst.total
+			for at := i; at < len(c.tally.bins); at += len(c.tally.service) {
+				op.Ops += c.tally.bins[at].ops
+			}
 			if c.tally.response != nil {
 				worst = c.tally.response[i]
 				op.Backlog += worst.total - c.tally.service[i].total
@@ -216,6 +220,7 @@ func (r *Result) Add(o Result) {
 
 func (op *OpResult) add(o *OpResult) {
 	op.Count += o.Count
+	op.Ops += o.Ops
 	op.Backlog += o.Backlog
 	op.MaxSeconds = max(op.MaxSeconds, o.MaxSeconds)
 	op.Service = addHistogram(op.Service, o.Service)

@@ -13,7 +13,6 @@ import (
 
 	"pgpipeline/stages/driver"
 	"pgpipeline/stages/postgres"
-	"pgpipeline/stages/workload"
 )
 
 // measurement is one run of one tool.
@@ -30,6 +29,9 @@ type setting struct {
 }
 
 const serverConf = "shared_buffers = 512MB\nmax_connections = 100\njit = off\nmax_wal_size = 4GB\nautovacuum = off\nsynchronous_commit = off\n"
+
+// loadConf is what a load may do without, for both tools alike.
+const loadConf = "fsync = off\nfull_page_writes = off\nwal_level = minimal\nmax_wal_senders = 0\n"
 
 // compare runs all settings on one data directory, restarting the server between placements.
 func compare(ctx context.Context, c config, out io.Writer) (err error) {
@@ -49,6 +51,26 @@ func compare(ctx context.Context, c config, out io.Writer) (err error) {
 	if err := install.InitDB(ctx, data, postgres.InitOptions{NoSync: true}); err != nil {
 		return err
 	}
+	if c.load {
+		return withServer(ctx, install, data, serverConf+loadConf, nil, func(server *postgres.Server) error {
+			return compareLoads(ctx, c, install, server, out)
+		})
+	}
+	return compareClients(ctx, c, install, data, out)
+}
+
+// withServer runs f with a server on the data directory.
+func withServer(ctx context.Context, install postgres.Install, data, conf string, cpus []int, f func(*postgres.Server) error) (err error) {
+	server, err := postgres.Start(ctx, postgres.Config{Install: install, DataDir: data, Conf: conf, CPUs: cpus})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Stop(context.WithoutCancel(ctx))) }()
+	return f(server)
+}
+
+// compareClients loads once and measures under each placement.
+func compareClients(ctx context.Context, c config, install postgres.Install, data string, out io.Writer) error {
 	if release, err := driver.HoldLatency(); err == nil {
 		defer release()
 	}
@@ -59,11 +81,11 @@ func compare(ctx context.Context, c config, out io.Writer) (err error) {
 	defer stop()
 	fmt.Fprintf(out, "server %s, %d rows, %d rounds of %d s, medians\n", install.Version, c.rows, c.rounds, c.seconds)
 	for i, placement := range c.placements {
-		b := bench{config: c, out: out, load: i == 0}
+		b := bench{config: c, out: out, fresh: i == 0, placement: placement}
 		if placement == "same-core" {
 			b.cpus = []int{0}
 		}
-		if err := b.run(ctx, install, data, placement); err != nil {
+		if err := withServer(ctx, install, data, serverConf, b.cpus, func(server *postgres.Server) error { return b.run(ctx, server) }); err != nil {
 			return err
 		}
 	}
@@ -87,21 +109,15 @@ func startProfile(path string) (stop func(), err error) {
 // bench is the measurements under one placement.
 type bench struct {
 	config
-	out  io.Writer
-	load bool
-	cpus []int
+	out       io.Writer
+	fresh     bool // the server has no data yet
+	placement string
+	cpus      []int
 }
 
-func (b bench) run(ctx context.Context, install postgres.Install, data, placement string) (err error) {
-	server, err := postgres.Start(ctx, postgres.Config{Install: install, DataDir: data, Conf: serverConf, CPUs: b.cpus})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, server.Stop(context.WithoutCancel(ctx))) }()
-	params := workload.Params{Tables: 1, Rows: b.rows}
-	if b.load {
-		_, err := workload.Load(ctx, workload.LoadOptions{ConnString: server.ConnString, Workload: "sysbench", Params: params, Seed: 1})
-		if err != nil {
+func (b bench) run(ctx context.Context, server *postgres.Server) error {
+	if b.fresh {
+		if err := loadOurs(ctx, server, b.rows); err != nil {
 			return err
 		}
 	}
@@ -110,7 +126,7 @@ func (b bench) run(ctx context.Context, install postgres.Install, data, placemen
 	if err := t.calibrate(ctx, b.cpus); err != nil {
 		return err
 	}
-	fmt.Fprintf(b.out, "\nplacement %s\n", placement)
+	fmt.Fprintf(b.out, "\nplacement %s\n", b.placement)
 	table := tabwriter.NewWriter(b.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(table, "step\tclients\t")
 	for _, name := range b.tools {

@@ -28,6 +28,7 @@ type config struct {
 	tools      []string
 	placements []string
 	profile    string
+	load       bool
 }
 
 func main() {
@@ -55,6 +56,7 @@ func parseFlags(args []string) (config, error) {
 	names := f.String("tools", "ours,sysbench,pgbench", "tools")
 	placements := f.String("placements", "free,same-core", "free: anywhere; same-core: server and client on CPU 0")
 	f.StringVar(&c.profile, "profile", "", "write a CPU profile of ours to `file`")
+	f.BoolVar(&c.load, "load", false, "compare loading with sysbench prepare instead")
 	if err := f.Parse(args); err != nil {
 		return c, err
 	}
