@@ -157,10 +157,14 @@ func (c *Calibration) Fits(host engine.HostFacts, experiment string, now time.Ti
 		return "the calibration is of another machine"
 	case c.Experiment != experiment:
 		return fmt.Sprintf("the calibration is of the experiment %q", c.Experiment)
-	case now.Sub(c.Measured) > CalibrationDays*24*time.Hour:
+	case c.expired(now):
 		return fmt.Sprintf("the calibration of %s is older than %d days", c.Measured.Format(time.DateOnly), CalibrationDays)
 	}
 	return ""
+}
+
+func (c *Calibration) expired(now time.Time) bool {
+	return now.Sub(c.Measured) > CalibrationDays*24*time.Hour
 }
 
 // Write writes the calibration as JSON.

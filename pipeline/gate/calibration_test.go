@@ -81,6 +81,26 @@ func TestCalibrate(t *testing.T) {
 	}
 }
 
+// A calibration that was too old when the record was measured is not used, and that is said.
+func TestExpiredCalibration(t *testing.T) {
+	l := newLab()
+	for range 3 {
+		l.block()
+	}
+	rec := l.record(`relqps("hot-points") > 0.9`)
+	for age, used := range map[int]bool{10: true, 40: false} {
+		g, err := Compile(rec.Experiment.Asserts, rec.Facets, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &Calibration{Version: 1, Measured: rec.Ended.AddDate(0, 0, -age), Steps: []StepNoise{{Step: hot, Blocks: 24, Pairs: 480, Spread: 0.05, SigmaBoot: 0.002}}}
+		v := g.Use(Options{Noise: c}).Judge(rec)
+		if v.Noise.Calibrated != used || !used && !strings.Contains(v.Noise.Text, "older than 30 days") {
+			t.Errorf("%d days old: %+v", age, v.Noise)
+		}
+	}
+}
+
 func TestCalibrateRefuses(t *testing.T) {
 	l := newLab()
 	for range 5 {
@@ -105,7 +125,7 @@ func TestLint(t *testing.T) {
 	for i := range l.facet.Steps {
 		l.facet.Steps[i].Seconds = 20
 	}
-	quiet := &Calibration{}
+	quiet := &Calibration{Measured: time.Now()}
 	for _, s := range l.facet.Steps {
 		quiet.Steps = append(quiet.Steps, StepNoise{Step: s.Name, Spread: 0.005, SigmaBoot: 0.001, Blocks: 24, Pairs: 480})
 	}

@@ -23,9 +23,9 @@ type Gate struct {
 
 // Options are what a verdict may take into account besides the record.
 type Options struct {
-	Noise  *Calibration // one that Fits; nil: assumptions hold
+	Noise  *Calibration // of this machine and experiment; nil, or too old: assumptions hold
 	Accept []Accept     // known regressions
-	Now    time.Time    // for expiries; zero: the record's end
+	Now    time.Time    // at which accepted regressions may have expired; zero: the time of day
 }
 
 // check is one assertion on one candidate of one facet.

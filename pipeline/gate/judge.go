@@ -15,11 +15,14 @@ import (
 func (g *Gate) Judge(rec *engine.Record) Verdict {
 	now := g.options.Now
 	if now.IsZero() {
-		now = rec.Ended
+		now = time.Now()
 	}
-	s := sitting{Gate: g, rec: rec, now: now, noise: g.noise(), levels: g.levels(),
-		accepts: newAcceptance(g.options.Accept, now)}
-	v := Verdict{Atoms: g.atoms, Noise: s.noise.info(now)}
+	measured := rec.Ended
+	if measured.IsZero() {
+		measured = now
+	}
+	s := sitting{Gate: g, rec: rec, noise: g.noise(measured), levels: g.levels(), accepts: newAcceptance(g.options.Accept, now)}
+	v := Verdict{Atoms: g.atoms, Noise: s.noise.info(measured)}
 	for _, f := range g.facets {
 		all := seriesOf(f, rec.Blocks)
 		e := gather(f, rec.Blocks, all[len(all)-1])
@@ -42,7 +45,6 @@ func (g *Gate) Judge(rec *engine.Record) Verdict {
 type sitting struct {
 	*Gate
 	rec    *engine.Record
-	now    time.Time
 	noise  noiseModel
 	levels levels
 	// accepts is the accept file; nil where it does not matter.
@@ -53,8 +55,17 @@ func (g *Gate) levels() levels {
 	return levels{pass: passLevel, fail: planLevel / float64(max(1, g.atoms))}
 }
 
-func (g *Gate) noise() noiseModel {
-	return noiseModel{alpha: g.levels().fail, calibration: g.options.Noise}
+// noise is what is assumed of a measurement of that time. A calibration that was too old by then is not used.
+func (g *Gate) noise(measured time.Time) noiseModel {
+	n := noiseModel{alpha: g.levels().fail}
+	switch c := g.options.Noise; {
+	case c == nil:
+	case c.expired(measured):
+		n.expired = c
+	default:
+		n.calibration = c
+	}
+	return n
 }
 
 // judge evaluates the checks of one facet.

@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"pgpipeline/pipeline/engine"
 	"pgpipeline/pipeline/internal/lang"
@@ -131,7 +132,7 @@ func (g *Gate) power(f engine.Facet, r request) stat.Power {
 }
 
 func (g *Gate) stepPower(f engine.Facet, step engine.StepInfo) stat.Power {
-	n := g.noise().in(f.Name)
+	n := g.noise(time.Now()).in(f.Name)
 	p := stat.Power{Spread: assumedSpread[step.Class], Boot: n.boot(step), PairsPerBlock: math.Max(1, step.Seconds), Schedule: stat.Steady}
 	if step.Class == "whole" {
 		p.Schedule, p.PairsPerBlock = stat.Whole, 1

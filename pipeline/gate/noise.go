@@ -13,7 +13,8 @@ import (
 // machine.
 type noiseModel struct {
 	calibration *Calibration
-	alpha       float64 // level of a strict claim
+	expired     *Calibration // there is one, but it is too old
+	alpha       float64      // level of a strict claim
 	facet       string
 }
 
@@ -59,8 +60,12 @@ func (n noiseModel) floor(step engine.StepInfo, seq *sequential, maxBlocks int) 
 // info says in a sentence what the verdicts assume.
 func (n noiseModel) info(now time.Time) NoiseInfo {
 	if n.calibration == nil {
+		why := "This machine was not calibrated"
+		if n.expired != nil {
+			why = fmt.Sprintf("The calibration of %s is older than %d days", n.expired.Measured.Format(time.DateOnly), CalibrationDays)
+		}
 		return NoiseInfo{SigmaBoot: stat.AssumedSigmaBoot,
-			Text: fmt.Sprintf("This machine was not calibrated: boots are assumed to differ by %g %% (`pipeline noise` measures it).", 100*stat.AssumedSigmaBoot)}
+			Text: fmt.Sprintf("%s: boots are assumed to differ by %g %% (`pipeline noise` measures it).", why, 100*stat.AssumedSigmaBoot)}
 	}
 	worst := 0.0
 	for _, s := range n.calibration.Steps {

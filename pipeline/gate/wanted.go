@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"pgpipeline/pipeline/engine"
 )
@@ -12,7 +13,7 @@ import (
 func (g *Gate) Wanted(facet engine.Facet, blocks []engine.BlockRecord) (map[string]bool, string) {
 	all := seriesOf(facet, blocks)
 	e := gather(facet, blocks, all[len(all)-1])
-	s := sitting{Gate: g, noise: g.noise(), levels: g.levels()}
+	s := sitting{Gate: g, noise: g.noise(time.Now()), levels: g.levels()}
 	wanted := map[string]bool{}
 	counts := map[string]int{}
 	for _, c := range g.checks {
