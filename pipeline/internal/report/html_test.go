@@ -64,7 +64,7 @@ func TestPartition(t *testing.T) {
 	step := func(name string, groups ...string) engine.StepInfo {
 		return engine.StepInfo{Name: name, Groups: groups}
 	}
-	older := []engine.StepInfo{step("hot-points", "point-1", "points"), step("point-query", "point-1", "points"), step("points-x.pre", "point-1"),
+	older := []engine.StepInfo{step("hot-points", "point-1", "points"), step("point-query", "point-1", "points"), step("points-x.pre", "point-1"), step("points-y.pre", "point-1"),
 		step("random", "point-2", "points"), step("odd")}
 	newer := []engine.StepInfo{step("hot-points", "point-1", "points"), step("point-query", "point-1", "points"), step("random", "point-2", "points")}
 	tests := []struct {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"pgpipeline/pipeline/engine"
@@ -33,12 +34,28 @@ func buildStages(rec *engine.Record) []Stage {
 			s.Seconds += n.Seconds
 		}
 	}
+	at := beforeDerived(list, rec.Facets)
 	for _, f := range rec.Facets {
 		if _, planned := index[f.Stage]; !planned {
-			list = append(list, Stage{Kind: f.Stage, Note: measuredText(rec, f)})
+			list = slices.Insert(list, at, Stage{Kind: f.Stage, Note: measuredText(rec, f)})
+			at++
 		}
 	}
 	return list
+}
+
+// beforeDerived is the place behind the last stage that a variant stands on: what comes later is made of measurements.
+func beforeDerived(list []Stage, facets []engine.Facet) int {
+	for i := len(list); i > 0; i-- {
+		for _, f := range facets {
+			for _, v := range f.Variants {
+				if _, ok := v.Nodes[list[i-1].Kind]; ok {
+					return i
+				}
+			}
+		}
+	}
+	return len(list)
 }
 
 // measuredText says whose blocks the evidence of a facet is. A measurement never comes from the cache: blocks of earlier runs of

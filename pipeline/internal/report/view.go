@@ -74,7 +74,7 @@ func (r Row) Base() Cell {
 // empty reports whether no variant has anything, not even a reason.
 func (r Row) empty() bool {
 	for _, c := range r.Cells {
-		if c.QPS.Point > 0 || c.State != notMeasured && c.State != "missing" {
+		if c.QPS.Point > 0 || c.State != "" && c.State != notMeasured && c.State != "missing" {
 			return false
 		}
 	}
@@ -246,7 +246,8 @@ func (f *Facet) addRows(est map[cellKey]*gate.StepEstimate, groups []gate.GroupE
 const noGroup = "other steps"
 
 // partition gives each step one of its groups. Steps belong to groups of several generations of reports; the largest group that still
-// has unplaced steps is taken first, which finds the generation that a list of steps was made for.
+// has unplaced steps is taken first, which finds the generation that a list of steps was made for. The groups of the older
+// generation are numbered (point-1, range-2): where both fit, the newer one is taken.
 func partition(steps []engine.StepInfo) map[string]string {
 	home := map[string]string{}
 	for len(home) < len(steps) {
@@ -257,7 +258,8 @@ func partition(steps []engine.StepInfo) map[string]string {
 				continue
 			}
 			for _, g := range s.Groups {
-				if size[g]++; size[g] > size[best] {
+				size[g]++
+				if size[g] > size[best] || size[g] == size[best] && numbered(best) && !numbered(g) {
 					best = g
 				}
 			}
@@ -269,6 +271,10 @@ func partition(steps []engine.StepInfo) map[string]string {
 		}
 	}
 	return home
+}
+
+func numbered(group string) bool {
+	return group != "" && group[len(group)-1] >= '0' && group[len(group)-1] <= '9'
 }
 
 // extraGroups are the user's own groups.

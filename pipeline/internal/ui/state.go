@@ -46,10 +46,11 @@ type node struct {
 	rates         map[string]float64 // variant -> operations per second now
 	variants      []string           // in the order in which they were first measured
 	judge         string             // where the verdicts stand
-	blockBegan    time.Time          // zero between blocks
-	blockExpected float64            // seconds
-	blockTook     []float64          // seconds of the finished blocks
-	log           []string           // last lines
+	waitBegan     time.Time
+	blockBegan    time.Time // zero between blocks
+	blockExpected float64   // seconds
+	blockTook     []float64 // seconds of the finished blocks
+	log           []string  // last lines
 }
 
 const logLines = 12
@@ -133,6 +134,9 @@ func (n *node) apply(e engine.Event) {
 	case engine.NodeStarted:
 		n.status, n.began, n.reason, n.expected = "running", e.Time, clean(e.Reason), e.Expected
 	case engine.NodeWaiting:
+		if n.status != "waiting" {
+			n.waitBegan = e.Time
+		}
 		n.status, n.reason = "waiting", clean(e.Message)
 	case engine.NodeProgress:
 		n.advance(e)
@@ -178,9 +182,7 @@ func (n *node) advance(e engine.Event) {
 	if p == nil {
 		return
 	}
-	if n.status != "running" {
-		n.status = "running"
-	}
+	n.resume(e.Time)
 	if n.began.IsZero() {
 		n.began = e.Time
 	}
@@ -191,6 +193,14 @@ func (n *node) advance(e engine.Event) {
 	if n.block > 0 {
 		n.measure(p)
 	}
+}
+
+// resume ends a wait. The time that it took is no part of the block's.
+func (n *node) resume(now time.Time) {
+	if n.status == "waiting" && !n.blockBegan.IsZero() {
+		n.blockBegan = n.blockBegan.Add(now.Sub(n.waitBegan))
+	}
+	n.status = "running"
 }
 
 // measure reads what a measuring node works on: "STEP on VARIANT", with "warm up " in front while the result is not counted.
@@ -292,6 +302,9 @@ func (n *node) blocksLeft(now time.Time) forecast {
 	}
 	rest := 0.0
 	if !n.blockBegan.IsZero() {
+		if n.status == "waiting" {
+			now = n.waitBegan
+		}
 		rest = max(0, n.blockExpected-now.Sub(n.blockBegan).Seconds())
 	}
 	each := n.blockExpected

@@ -126,6 +126,28 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// TestWaitingStopsTheClock: a block that waits for the machine comes no nearer to its end.
+func TestWaitingStopsTheClock(t *testing.T) {
+	s := newState()
+	event := func(secs float64, typ engine.EventType, change func(*engine.Event)) {
+		e := engine.Event{Time: at(secs), Type: typ, Node: "run", Kind: "run"}
+		if change != nil {
+			change(&e)
+		}
+		s.apply(e)
+	}
+	event(0, engine.BlockStarted, func(e *engine.Event) { e.Block, e.Blocks, e.Expected = 1, 1, 100 })
+	event(10, engine.NodeWaiting, func(e *engine.Event) { e.Message = "pid 1" })
+	event(400, engine.NodeWaiting, func(e *engine.Event) { e.Message = "pid 2" })
+	if left := s.left(at(500)).left.Seconds(); left != 90 {
+		t.Errorf("%v s left while waiting, want 90", left)
+	}
+	event(1000, engine.NodeProgress, func(e *engine.Event) { e.Progress = &engine.Progress{What: "boot 17.0"} })
+	if left := s.left(at(1020)).left.Seconds(); left != 70 {
+		t.Errorf("%v s left after waiting, want 70", left)
+	}
+}
+
 func TestFrameHeight(t *testing.T) {
 	for h := 1; h < 12; h++ {
 		lines := tree{width: 79, height: h}.frame(after(340), at(340))
