@@ -1,8 +1,6 @@
 package driver
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -184,56 +182,4 @@ func QueryShare(step, empty Result) float64 {
 		return 0
 	}
 	return max(0, 1-empty.RoundTrip()/whole)
-}
-
-// Add joins the results of several slices of the same step: counts add up, histograms merge, series follow each other.
-func (r *Result) Add(o Result) {
-	if r.Operations == nil {
-		r.Errors, r.Retries, r.Operations = map[string]int64{}, map[string]int64{}, map[string]*OpResult{}
-		r.Start = o.Start
-	}
-	shift := o.Start.Sub(r.Start).Seconds()
-	r.Seconds += o.Seconds
-	r.Ops += o.Ops
-	r.Events += o.Events
-	r.Statements += o.Statements
-	r.Rows += o.Rows
-	r.Effective += o.Effective
-	r.ClientCPU += o.ClientCPU
-	r.MaxSeconds = max(r.MaxSeconds, o.MaxSeconds)
-	addCounts(r.Errors, o.Errors)
-	addCounts(r.Retries, o.Retries)
-	if r.Fatal == nil {
-		r.Fatal = o.Fatal
-	}
-	for _, second := range o.Series {
-		second.T += shift
-		r.Series = append(r.Series, second)
-	}
-	for _, name := range slices.Sorted(maps.Keys(o.Operations)) {
-		if r.Operations[name] == nil {
-			r.Operations[name] = &OpResult{}
-		}
-		r.Operations[name].add(o.Operations[name])
-	}
-}
-
-func (op *OpResult) add(o *OpResult) {
-	op.Count += o.Count
-	op.Ops += o.Ops
-	op.Backlog += o.Backlog
-	op.MaxSeconds = max(op.MaxSeconds, o.MaxSeconds)
-	op.Service = addHistogram(op.Service, o.Service)
-	op.Response = addHistogram(op.Response, o.Response)
-}
-
-func addHistogram(to, from *hdrhistogram.Histogram) *hdrhistogram.Histogram {
-	if to == nil || from == nil {
-		if from == nil {
-			return to
-		}
-		return hdrhistogram.Import(from.Export())
-	}
-	to.Merge(from)
-	return to
 }

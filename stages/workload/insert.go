@@ -60,17 +60,17 @@ const (
 
 // Insert says how the insert benchmark is run. The zero value is today's schema, a table per client, without deletes.
 type Insert struct {
-	Schema     string // "today" or "" (since December 2023), "2023" (before)
-	Shared     bool   // all clients use table pi1
-	Partitions int    // range partitions of each table; 0: none
+	Schema     string `json:"schema,omitempty"`     // "today" or "" (since December 2023), "2023" (before)
+	Shared     bool   `json:"shared,omitempty"`     // all clients use table pi1
+	Partitions int    `json:"partitions,omitempty"` // range partitions of each table; 0: none
 	// MoreRows is the number of rows of each table that l.i1 (four fifths) and l.i2 insert when they are part of a load.
-	MoreRows int64
+	MoreRows int64 `json:"more_rows,omitempty"`
 	// DeletePerInsert deletes the oldest rows at the rate of the inserts, after l.x.
-	DeletePerInsert bool
+	DeletePerInsert bool `json:"delete_per_insert,omitempty"`
 	// RowsPerCommit of the inserts; 0: the step's own.
-	RowsPerCommit int
+	RowsPerCommit int `json:"rows_per_commit,omitempty"`
 	// Work is the number of rows of each table that the step inserts; 0: as many as its duration allows.
-	Work int64
+	Work int64 `json:"-"`
 }
 
 // Schemas of the insert benchmark.
@@ -102,7 +102,8 @@ const (
 
 func loadKind(name, doc string, s insertKind) Kind {
 	k := Kind{Name: name, Doc: doc, Class: Whole, Writes: true, Unit: "inserts", Operations: []string{opInsert, opDelete},
-		Connections: s.connections, Programs: s.programs, TakesRows: !s.empty, FixedWork: s.empty}
+		Connections: s.connections, Programs: s.programs, TakesRows: !s.empty, FixedWork: s.empty,
+		Target: func(p Params) float64 { return p.Rate }}
 	if s.empty {
 		k.Operations = []string{opInsert}
 		k.Prepare = createInsertTables
@@ -157,32 +158,32 @@ func insertTables(p Params) []string {
 	return names
 }
 
-// insertOrder is the sequence in which the data is made; a load may end after any of them.
-var insertOrder = []string{"none", "l.i0", "l.x", "l.i1", "l.i2"}
+// InsertOrder is the sequence in which the data is made; a load may end after any of them.
+var InsertOrder = []string{"none", "l.i0", "l.x", "l.i1", "l.i2"}
 
 // checkInsert says when steps do not fit the data that they would find.
 func checkInsert(steps []Step, through string) error {
 	if through == "" {
 		through = "l.x"
 	}
-	at := slices.Index(insertOrder, through)
+	at := slices.Index(InsertOrder, through)
 	if at < 0 {
-		return fmt.Errorf("through: unknown step %q; use one of %v", through, insertOrder)
+		return fmt.Errorf("through: unknown step %q; use one of %v", through, InsertOrder)
 	}
 	for _, s := range steps {
 		if s.Kind == nil {
 			continue
 		}
-		needs := slices.Index(insertOrder, "l.x")
+		needs := slices.Index(InsertOrder, "l.x")
 		switch s.Kind.Name {
 		case "l.i0":
-			at, needs = slices.Index(insertOrder, "l.i0"), 0
+			at, needs = slices.Index(InsertOrder, "l.i0"), 0
 		case "l.x":
-			needs = slices.Index(insertOrder, "l.i0")
+			needs = slices.Index(InsertOrder, "l.i0")
 		}
 		if at < needs {
 			return fmt.Errorf("step %s needs data that is not there: the load goes through %s; list %s before it, or load through it",
-				s.Name, insertOrder[at], insertOrder[needs])
+				s.Name, InsertOrder[at], InsertOrder[needs])
 		}
 		if s.Kind.Name == "l.x" {
 			at = max(at, needs+1)

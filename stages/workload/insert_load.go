@@ -21,16 +21,16 @@ func loadInsert(ctx context.Context, o LoadOptions) (LoadFacts, error) {
 		o.Through = "l.x"
 	}
 	facts := LoadFacts{Rows: o.Rows, Tables: insertTableCount(o.Params)}
-	at := slices.Index(insertOrder, o.Through)
+	at := slices.Index(InsertOrder, o.Through)
 	if at < 0 {
-		return facts, fmt.Errorf("load insert: through: unknown step %q; use one of %v", o.Through, insertOrder)
+		return facts, fmt.Errorf("load insert: through: unknown step %q; use one of %v", o.Through, InsertOrder)
 	}
 	tables := insertTables(o.Params)
 	if at == 0 {
 		facts.Rows, facts.Tables, tables = 0, 0, nil
 		return facts, finishLoad(ctx, o, tables, &facts)
 	}
-	l := insertLoad{LoadOptions: o, db: o.ConnString(Database), start: time.Now(), indexes: at >= slices.Index(insertOrder, "l.x")}
+	l := insertLoad{LoadOptions: o, db: o.ConnString(Database), start: time.Now(), indexes: at >= slices.Index(InsertOrder, "l.x")}
 	err := each(ctx, len(tables), o.Jobs, func(ctx context.Context, i int) error {
 		if err := l.table(ctx, i, tables[i]); err != nil {
 			return fmt.Errorf("load %s: %w", tables[i], err)
@@ -47,7 +47,7 @@ func loadInsert(ctx context.Context, o LoadOptions) (LoadFacts, error) {
 		kind  insertKind
 		parts int64 // fifths of the additional rows
 	}{{"l.i1", i1, 4}, {"l.i2", i2, 1}} {
-		if at < slices.Index(insertOrder, more.step) {
+		if at < slices.Index(InsertOrder, more.step) {
 			break
 		}
 		l.Progress(more.step, 0, 0)

@@ -49,6 +49,23 @@ func Resolve(refs []StepRef, p Params) ([]Step, error) {
 	return steps, nil
 }
 
+// Check says when steps do not fit data of a workload whose load ended with step `through`.
+func Check(steps []Step, workload, through string) error {
+	w, err := byName(workload)
+	if err != nil {
+		return err
+	}
+	for _, s := range steps {
+		if s.Workload != nil && s.Workload != w {
+			return fmt.Errorf("step %s belongs to the workload %s; the data is that of %s", s.Name, s.Workload.Name, w.Name)
+		}
+	}
+	if w.Check == nil {
+		return nil
+	}
+	return w.Check(steps, through)
+}
+
 func resolve(ref StepRef, p Params) ([]Step, error) {
 	if ref.List != "" {
 		return resolveList(ref, p)
@@ -259,7 +276,7 @@ func build(w *Workload, k *Kind, n stepName, ref StepRef, p Params) Step {
 	}
 	s := Step{Work: k.FixedWork || ref.Rows > 0, Doc: k.Doc, Workload: w, Kind: k, Range: n.rng, Tag: n.tag, Params: p, Pass: k.Pass, Rate: p.Rate, Duration: p.Duration}
 	if k.Pass {
-		s.Duration, s.Rate = 0, 0
+		s.Rate = 0 // one pass follows the other
 	}
 	s.StepInfo = engine.StepInfo{Name: name, Class: k.Class, Writes: k.Writes, Unit: k.Unit, Operations: k.Operations,
 		Groups: groupsOf(w, n), OpenLoop: s.Rate > 0, Seconds: s.Duration.Seconds(), Clients: p.Clients}

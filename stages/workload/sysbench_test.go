@@ -59,11 +59,11 @@ func TestGroupsOfDigits(t *testing.T) {
 // The frequencies must be those of the definition, i^-s over its sum.
 func TestZipf(t *testing.T) {
 	for _, n := range []int64{1, 2, 10, 1000} {
-		z, r := newZipf(n, zipfExponent), driver.NewRand(5)
+		z, r := driver.NewZipf(n, zipfExponent), driver.NewRand(5)
 		const draws = 200_000
 		counts := make([]float64, n+1)
 		for range draws {
-			counts[z.draw(&r)]++
+			counts[z.Draw(&r)]++
 		}
 		norm := 0.0
 		for i := int64(1); i <= n; i++ {
@@ -83,10 +83,10 @@ func TestZipf(t *testing.T) {
 
 func TestZipfReachesBothEndsOfALargeRange(t *testing.T) {
 	const n = 2_000_000_000
-	z, r := newZipf(n, zipfExponent), driver.NewRand(5)
+	z, r := driver.NewZipf(n, zipfExponent), driver.NewRand(5)
 	low, high := int64(n), int64(0)
 	for range 200_000 {
-		v := z.draw(&r)
+		v := z.Draw(&r)
 		if v < 1 || v > n {
 			t.Fatalf("%d", v)
 		}
@@ -108,8 +108,8 @@ func BenchmarkRowStream(b *testing.B) {
 }
 
 func BenchmarkZipf(b *testing.B) {
-	z, r := newZipf(1_000_000, zipfExponent), driver.NewRand(1)
+	z, r := driver.NewZipf(1_000_000, zipfExponent), driver.NewRand(1)
 	for b.Loop() {
-		z.draw(&r)
+		z.Draw(&r)
 	}
 }

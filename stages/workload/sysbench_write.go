@@ -63,8 +63,8 @@ func updateOne(b Build) driver.Program {
 const zipfExponent = 0.8
 
 func updateZipf(b Build) driver.Program {
-	s, z := &script{tables: b.Tables}, newZipf(b.Rows, zipfExponent)
-	return single(s, updateC(s, b, func(c *driver.Client) int32 { return int32(z.draw(&c.Rand)) }))
+	s, z := &script{tables: b.Tables}, driver.NewZipf(b.Rows, zipfExponent)
+	return single(s, updateC(s, b, func(c *driver.Client) int32 { return int32(z.Draw(&c.Rand)) }))
 }
 
 func updateInList(b Build) driver.Program {

@@ -131,6 +131,9 @@ func (s Step) Programs(seed uint64) func(connection int) driver.Program {
 	}
 }
 
+// FixedWork says that the step ends with its work, not with a time.
+func (s Step) FixedWork() bool { return s.Work || s.Pass && s.Class == Whole }
+
 // Connections is how many of them a session has.
 func (s Step) Connections() int {
 	if s.Kind.Connections == nil {
