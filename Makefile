@@ -3,7 +3,7 @@ GO       ?= go
 PIPELINE := bin/pipeline
 SOURCES  := $(shell find pipeline stages builder templates -name '*.go' -o -name '*.tmpl' -o -name '*.yaml' -o -name '*.yml' 2>/dev/null)
 
-.PHONY: demo test build vet fuzz bench bench-driver selfcheck schema install-demo install-test clean
+.PHONY: demo test build vet fuzz bench bench-driver selfcheck docs install-demo install-test clean
 
 build: $(PIPELINE)
 
@@ -36,8 +36,10 @@ bench-driver: install-test
 selfcheck: $(PIPELINE)
 	$(GO) run ./pipeline/gate/selfcheck/cmd
 
-schema: $(PIPELINE)
+# What is generated from the structs: the schema that editors use, and the reference of all stages.
+docs: $(PIPELINE)
 	$(PIPELINE) schema > experiments/experiment.schema.json
+	$(PIPELINE) stages --markdown > docs/stages.md
 
 install-demo:
 	@.ci/install demo

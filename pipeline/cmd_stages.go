@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 
@@ -13,9 +14,13 @@ import (
 )
 
 func stagesCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var markdown bool
+	c := &cobra.Command{
 		Use: "stages [KIND]", Short: "Describe the stage kinds and their parameters", Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if markdown {
+				return stagesMarkdown(a.stdout)
+			}
 			if len(args) == 0 {
 				tw := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 				for _, k := range stages.All {
@@ -33,7 +38,24 @@ func stagesCommand(a *app) *cobra.Command {
 			return usage("there is no stage kind %q; `pipeline stages` lists them", args[0])
 		},
 	}
+	c.Flags().BoolVar(&markdown, "markdown", false, "print the page docs/stages.md")
+	return c
 }
+
+// stagesMarkdown is the reference page of all kinds, made from the structs that decode the file.
+func stagesMarkdown(w io.Writer) error {
+	fmt.Fprintln(w, "# Stages\n\nMade by `make docs` from the parameter structs; `pipeline stages KIND` prints the same.")
+	for _, k := range stages.All {
+		fmt.Fprintf(w, "\n## %s\n\n```\n%s\n```\n\n| parameter | value | default | |\n|---|---|---|---|\n", k.Name, k.Doc)
+		for _, f := range spec.Fields(k.New()) {
+			fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", f.Name, cellText(f.Type), cellText(f.Default), cellText(f.Doc))
+		}
+	}
+	return nil
+}
+
+// cellText keeps a text inside its cell.
+func cellText(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
 
 func (a *app) describe(k engine.Kind) {
 	fmt.Fprintf(a.stdout, "%s: %s\n", k.Name, k.Doc)

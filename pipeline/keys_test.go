@@ -161,6 +161,21 @@ func keysOfText(t *testing.T, dir, text string) map[string][]string {
 	return keys
 }
 
+// The reference page is the one that the structs make.
+func TestStagesPageIsCurrent(t *testing.T) {
+	var want bytes.Buffer
+	if err := stagesMarkdown(&want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("../docs/stages.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want.Bytes()) {
+		t.Error("docs/stages.md is out of date: make docs")
+	}
+}
+
 // The schema that editors use is the one that the structs make.
 func TestSchemaIsCurrent(t *testing.T) {
 	want, err := experimentSchema()
@@ -172,6 +187,6 @@ func TestSchemaIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Error("experiments/experiment.schema.json is out of date: make schema")
+		t.Error("experiments/experiment.schema.json is out of date: make docs")
 	}
 }

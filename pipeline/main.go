@@ -10,10 +10,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"pgpipeline/pipeline/proc"
 )
 
 func main() {
-	os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	code := Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	proc.KillOrphans() // nothing of ours runs on, whatever a build or a script left behind
+	os.Exit(code)
 }
 
 // Main runs one command line and returns its exit code. Data goes to stdout, everything else to stderr.
