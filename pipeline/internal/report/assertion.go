@@ -214,6 +214,14 @@ func AtomText(a gate.Atom) string {
 	return text
 }
 
+// Word is the outcome in capitals. A run that passes because nothing was asserted is no success.
+func (v *View) Word() string {
+	if v.Verdict.Outcome == gate.Pass && len(v.Assertions) == 0 {
+		return "MEASURED"
+	}
+	return strings.ToUpper(v.Verdict.Outcome)
+}
+
 // headline is the verdict in one sentence.
 func headline(v *View) string {
 	n := map[string]int{}
@@ -224,7 +232,7 @@ func headline(v *View) string {
 	switch v.Verdict.Outcome {
 	case gate.Pass:
 		if total == 0 {
-			return "measured, nothing was asserted"
+			return "nothing was asserted"
 		}
 		return strings.TrimSpace(fmt.Sprintf("%d of %s%s", n["PASS"], holds(total), others(n)))
 	case gate.Fail:

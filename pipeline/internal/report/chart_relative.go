@@ -80,10 +80,12 @@ func (c *relChart) draw() template.HTML {
 	for _, r := range c.group.Rows {
 		longest = max(longest, len(r.Name))
 	}
-	const slope = 0.64 // sine of 40 degrees
-	labels := 18 + float64(longest)*6.2*slope
-	// the first labels lean out to the left
-	c.plot = max(c.plot, float64(len(c.group.Rows[0].Name))*6.2*0.77-c.stepWidth()/2+8)
+	const slope, lean = 0.64, 0.77 // sine and cosine of 40 degrees
+	const charWidth = 6.8          // of the widest usual font at 11 pixels
+	labels := 18 + float64(longest)*charWidth*slope
+	for i, r := range c.group.Rows { // the first labels lean out to the left
+		c.plot = max(c.plot, float64(len(r.Name))*charWidth*lean-(float64(i)+0.5)*c.stepWidth()+8)
+	}
 	width := c.plot + float64(len(c.group.Rows))*c.stepWidth() + c.gap/2 + 4
 	s := newSVG(width, c.foot+labels, c.label())
 	c.axis(s, width)

@@ -32,7 +32,7 @@ func writeGitHub(v *View, _ Input, w io.Writer) error {
 	if v.Verdict.ExitCode != 0 && len(byType["error"]) == 0 {
 		verdictType = "error"
 	}
-	verdict := command(verdictType, []string{"title=" + property(v.Name+": "+strings.ToUpper(v.Verdict.Outcome))}, v.Headline)
+	verdict := command(verdictType, []string{"title=" + property(v.Name+": "+v.Word())}, v.Headline)
 	byType[verdictType] = append([]string{verdict}, byType[verdictType]...)
 	for _, kind := range []string{"error", "warning", "notice"} {
 		for _, line := range limited(kind, byType[kind]) {

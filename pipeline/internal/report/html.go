@@ -69,7 +69,7 @@ func writeHTML(v *View, in Input, w io.Writer) error {
 func buildPage(v *View, in Input) *page {
 	rec := v.Record
 	p := &page{Style: template.CSS(templates.ReportStyle()), Name: clean(v.Name), Doc: clean(rec.Experiment.Doc), ID: clean(rec.ID), Tool: clean(rec.Tool),
-		Word: strings.ToUpper(v.Verdict.Outcome), Outcome: v.Verdict.Outcome, Headline: clean(v.Headline), Failures: failures(v), Believe: believe(v),
+		Word: v.Word(), Outcome: strings.ToLower(v.Word()), Headline: clean(v.Headline), Failures: failures(v), Believe: believe(v),
 		When: stamp(rec.Started), Path: clean(rec.Experiment.Path), Text: cleanLines(rec.Experiment.Text), Commands: commands(v),
 		Accepted: v.Verdict.Accepted, Earlier: v.Verdict.Earlier, Warnings: v.Warnings, Machine: machineFacts(v), Logs: serverLogs(v, in.Files)}
 	for _, f := range v.Facets {

@@ -65,7 +65,7 @@ func TestPartition(t *testing.T) {
 		return engine.StepInfo{Name: name, Groups: groups}
 	}
 	older := []engine.StepInfo{step("hot-points", "point-1", "points"), step("point-query", "point-1", "points"), step("points-x.pre", "point-1"), step("points-y.pre", "point-1"),
-		step("random", "point-2", "points"), step("odd")}
+		step("random", "point-2", "points"), step("random.pre", "point-2"), step("odd")}
 	newer := []engine.StepInfo{step("hot-points", "point-1", "points"), step("point-query", "point-1", "points"), step("random", "point-2", "points")}
 	tests := []struct {
 		steps []engine.StepInfo

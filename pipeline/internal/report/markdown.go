@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"pgpipeline/pipeline/gate"
 )
 
 // markdownLimit is below what GitHub and GitLab take as a comment (65,536 characters), with room for who adds a line.
@@ -45,11 +43,11 @@ func cutLines(s string, size int) string {
 	return s[:strings.LastIndexByte(s[:size], '\n')+1]
 }
 
-var verdictSign = map[string]string{gate.Pass: "✅", gate.Fail: "❌", gate.Inconclusive: "❔", gate.Invalid: "⚠️"}
+var verdictSigns = map[string]string{"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "❔", "INVALID": "⚠️", "MEASURED": "📏"}
 
 func mdHead(v *View) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## %s %s: %s\n\n", verdictSign[v.Verdict.Outcome], strings.ToUpper(v.Verdict.Outcome), md(v.Headline))
+	fmt.Fprintf(&b, "## %s %s: %s\n\n", verdictSigns[v.Word()], v.Word(), md(v.Headline))
 	fmt.Fprintf(&b, "**%s**", md(v.Name))
 	if doc := v.Record.Experiment.Doc; doc != "" {
 		fmt.Fprintf(&b, ": %s", md(doc))

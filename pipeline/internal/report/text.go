@@ -348,7 +348,7 @@ func (t *textReport) verdict() {
 	if t.v.Record.Status != "done" && t.v.Record.Status != "" {
 		t.line("%s", strings.TrimSpace(statusText(t.v.Record.Status)+" "+clean(t.v.Record.Error)))
 	}
-	outcome := strings.ToUpper(t.v.Verdict.Outcome)
+	outcome := t.v.Word()
 	t.line("%s  %s", t.paint(wordStyle(outcome).Bold(true), outcome), clean(t.v.Headline))
 }
 
