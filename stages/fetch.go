@@ -76,8 +76,9 @@ func (f *FetchStage) Address() string { return source.Mask(f.Source[0]) }
 var (
 	// held keeps what planning had to download for the run that follows in the same process.
 	held source.Held
-	// resolutions remembers what this process resolved itself: the lock file's form says less.
-	resolutions sync.Map // pinID -> source.Resolved
+	// resolutions remembers what this process resolved itself: the lock file's form says less. The key is the *engine.Pin
+	// that was returned, by which the planner's next cell is told from a lock file, and its pinID.
+	resolutions sync.Map
 )
 
 func pinID(p engine.Pin) string { return p.Resolved + " " + p.SHA256 }
@@ -87,6 +88,10 @@ func pinID(p engine.Pin) string { return p.Resolved + " " + p.SHA256 }
 func (f *FetchStage) Pin(ctx context.Context, locked *engine.Pin) (*engine.Pin, error) {
 	if locked != nil && f.contradicts(*locked) {
 		locked = nil
+	}
+	if own, ok := resolutions.Load(locked); ok { // another cell of this plan
+		f.resolved = own.(source.Resolved)
+		return locked, nil
 	}
 	if locked != nil && !source.Local(locked.Resolved, f.base) {
 		return f.use(*locked), nil
@@ -98,10 +103,11 @@ func (f *FetchStage) Pin(ctx context.Context, locked *engine.Pin) (*engine.Pin, 
 	if err != nil {
 		return nil, &engine.FieldError{Field: "source", Err: err}
 	}
-	pin := engine.Pin{Resolved: r.Address, Version: r.Version, SHA256: r.SHA256, Files: r.Files}
-	resolutions.Store(pinID(pin), r)
+	pin := &engine.Pin{Resolved: r.Address, Version: r.Version, SHA256: r.SHA256, Files: r.Files}
+	resolutions.Store(pin, r)
+	resolutions.Store(pinID(*pin), r)
 	f.resolved = r
-	return &pin, nil
+	return pin, nil
 }
 
 func (f *FetchStage) contradicts(locked engine.Pin) bool {

@@ -162,7 +162,11 @@ func TestFetchFolderIsLookedAtAnew(t *testing.T) {
 	}
 	f := &FetchStage{Source: []string{"./pg"}}
 	f.SetBase(base)
-	lock := pinned(t, f, nil)
+	own := pinned(t, f, nil)
+	if again := pinned(t, f, own); again != own {
+		t.Error("another cell of the same plan does not share the pin")
+	}
+	lock := &engine.Pin{Resolved: own.Resolved, Version: own.Version, SHA256: own.SHA256} // as it is read from a file
 	before := content(t, f)
 	if err := os.WriteFile(file, []byte("two"), 0o644); err != nil {
 		t.Fatal(err)

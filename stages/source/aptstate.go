@@ -119,7 +119,7 @@ func (s *aptState) run(ctx context.Context, program string, args ...string) (str
 
 var (
 	expiredPattern = regexp.MustCompile(`Release file for (\S+) is expired`)
-	noKeyPattern   = regexp.MustCompile(`NO_PUBKEY ([0-9A-F]+)`)
+	noKeyPattern   = regexp.MustCompile(`NO_PUBKEY [0-9A-F]+|Missing key [0-9A-F]+`) // gpgv, sqv
 	missingPattern = regexp.MustCompile(`The repository '([^']+)' does not have a Release file|404 +Not Found`)
 )
 
@@ -178,8 +178,10 @@ func (s *aptState) updateOnce(ctx context.Context, args ...string) error {
 // aptComplaint is the first line of apt's that says what is wrong.
 func aptComplaint(err error) string {
 	for line := range strings.Lines(err.Error()) {
-		if strings.HasPrefix(line, "E: ") || strings.HasPrefix(line, "W: ") {
-			return strings.TrimSpace(line[3:])
+		for _, prefix := range []string{"E: ", "W: ", "Error: ", "Warning: "} {
+			if text, ok := strings.CutPrefix(line, prefix); ok {
+				return strings.TrimSpace(text)
+			}
 		}
 	}
 	return err.Error()

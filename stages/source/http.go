@@ -22,9 +22,7 @@ type httpGetter struct {
 }
 
 func newHTTPGetter(j *job) *httpGetter {
-	return &httpGetter{job: j, HttpGetter: getter.HttpGetter{
-		Netrc: true, DoNotCheckHeadFirst: true, XTerraformGetDisabled: true, Client: newHTTPClient(http.ProxyFromEnvironment),
-	}}
+	return &httpGetter{job: j, HttpGetter: getter.HttpGetter{Netrc: true, DoNotCheckHeadFirst: true, XTerraformGetDisabled: true}}
 }
 
 func newHTTPClient(proxy func(*http.Request) (*url.URL, error)) *http.Client {
@@ -75,6 +73,9 @@ func (g *httpGetter) name() string { return "http" }
 // GetFile implements getter.Getter.
 func (g *httpGetter) GetFile(ctx context.Context, req *getter.Request) error {
 	const attempts = 3
+	if g.Client == nil { // only now: most getters are made to take an address apart
+		g.Client = newHTTPClient(http.ProxyFromEnvironment)
+	}
 	var err error
 	for i := range attempts {
 		if i > 0 {

@@ -259,7 +259,12 @@ func TestSecretsAreMasked(t *testing.T) {
 			t.Errorf("%q is shown in %s", secret, shown)
 		}
 	}
-	_, err := Fetch(context.Background(), r, t.TempDir(), Options{})
+	_, err := Resolve(context.Background(), []string{"git::" + strings.Replace(addr, "pg.tar.gz?z=1", "gone.git?ref=x", 1)}, Options{Log: &log})
+	wantError(t, err, "git: exit status")
+	if text := err.Error() + log.String(); strings.Contains(text, "horse") || strings.Contains(text, "t0psecret") {
+		t.Errorf("git's error has a secret: %s", text)
+	}
+	_, err = Fetch(context.Background(), r, t.TempDir(), Options{})
 	wantError(t, err, "403") // masked, and nobody says what is behind the mask
 }
 
