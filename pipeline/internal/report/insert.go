@@ -111,7 +111,7 @@ func targetRate(r Row) (float64, bool) {
 // operationRate takes an operation's rate from the estimate, else from the measurements, else the given one.
 func operationRate(c Cell, m *Merged, op string, otherwise float64) float64 {
 	if c.Est != nil {
-		if rate := c.Est.Ops[op]["rate"]; rate > 0 {
+		if rate := c.Est.Ops[op]["qps"]; rate > 0 {
 			return rate
 		}
 	}

@@ -27,7 +27,7 @@ func insertExample() Input {
 			if e.Variant == "base" && e.Step == "qr1000" {
 				target *= 0.9
 			}
-			e.Ops = map[string]map[string]float64{"insert": {"rate": target}, "query": {"rate": e.QPS.Point}}
+			e.Ops = map[string]map[string]float64{"insert": {"qps": target}, "query": {"qps": e.QPS.Point}}
 		}
 	}
 	v.Assertions, v.Outcome, v.ExitCode = nil, gate.Pass, 0

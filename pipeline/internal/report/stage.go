@@ -83,7 +83,7 @@ func measuredText(rec *engine.Record, f engine.Facet) string {
 
 // statuses in the order and the words in which they are told.
 var statuses = []struct{ status, text string }{{"cached", "from the cache"}, {"unneeded", "not needed"}, {"done", "made"}, {"failed", "failed"},
-	{"skipped", "skipped"}, {"interrupted", "interrupted"}, {"running", "running"}, {"pending", "pending"}}
+	{"skipped", "skipped"}, {"interrupted", "interrupted"}, {"running", "running"}, {"pending", "pending"}, {"", "to do"}}
 
 // Text says what became of a stage: "2 from the cache, 1 made in 3m12s".
 func (s Stage) Text() string {

@@ -87,9 +87,9 @@ func (t *textReport) head() {
 	rec := t.v.Record
 	t.line("%s  %s", t.paint(styleBold, clean(t.v.Name)), t.paint(styleDim, clean(rec.ID)))
 	if rec.Experiment.Doc != "" {
-		t.line("%s", clean(rec.Experiment.Doc))
+		t.para("", stylePlain, clean(rec.Experiment.Doc))
 	}
-	t.line("%s", t.paint(styleDim, hostText(rec.Host)))
+	t.para("", styleDim, hostText(rec.Host))
 }
 
 func (t *textReport) facet(f Facet) {
