@@ -163,6 +163,19 @@ func (p *Process) Wait() error {
 	return p.err
 }
 
+// CPU is the user and system time of the child and of what it waited for; 0 before the end of Wait.
+func (p *Process) CPU() time.Duration {
+	select {
+	case <-p.done:
+	default:
+		return 0
+	}
+	if p.cmd.ProcessState == nil {
+		return 0
+	}
+	return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+}
+
 // Signal sends a signal to the child alone.
 func (p *Process) Signal(sig syscall.Signal) error {
 	p.mu.Lock()

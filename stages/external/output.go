@@ -75,15 +75,15 @@ func (o *Output) check() (*Output, error) {
 	return o, nil
 }
 
-// After returns the rate over the intermediate reports that end after `lost` seconds: the part of a run in which it had got
+// After returns the rate over the intermediate reports that begin after `lost` seconds: the part of a run in which it had got
 // going. ok is false when there are none.
 func (o *Output) After(lost float64) (part Interval, seconds float64, ok bool) {
 	from := 0.0
 	part.Latency = map[string]float64{}
 	for _, i := range o.Progress {
-		length := i.End - from
+		began, length := from, i.End-from
 		from = i.End
-		if i.End <= lost+0.01 || length <= 0 {
+		if began < lost-0.01 || length <= 0 {
 			continue
 		}
 		seconds += length

@@ -109,6 +109,9 @@ func TestAfter(t *testing.T) {
 	if !ok || seconds != 3 || part.TPS != 60 || part.QPS != 120 || part.Failed != 2 || part.End != 4 {
 		t.Errorf("after 1 s: %+v over %v s, %v", part, seconds, ok)
 	}
+	if _, seconds, _ := o.After(0.5); seconds != 3 {
+		t.Errorf("after half a second: %v s are left, want 3: the first report is partly lost", seconds)
+	}
 	if _, _, ok := o.After(4); ok {
 		t.Error("nothing is left after 4 s, and something was found")
 	}
