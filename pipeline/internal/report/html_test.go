@@ -1,6 +1,9 @@
 package report
 
 import (
+	"encoding/xml"
+	"errors"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -36,6 +39,33 @@ func TestHTMLNeedsNothingElse(t *testing.T) {
 	}
 	if strings.Contains(out, "ZgotmplZ") {
 		t.Error("html/template refused a value")
+	}
+}
+
+// TestHTMLIsWellFormed reads the page with a parser that refuses elements that are not closed, or closed in the wrong order.
+func TestHTMLIsWellFormed(t *testing.T) {
+	for name, in := range map[string]Input{"example": example(), "insert": insertExample(), "large": large()} {
+		d := xml.NewDecoder(strings.NewReader(render(t, "html", in)))
+		d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+		for {
+			_, err := d.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				break
+			}
+		}
+	}
+}
+
+func BenchmarkHTML(b *testing.B) {
+	in := large()
+	for b.Loop() {
+		if err := Render("html", in, io.Discard); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
