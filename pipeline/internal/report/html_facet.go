@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"html/template"
+	"regexp"
 	"sort"
 	"strings"
 
@@ -20,6 +21,7 @@ type htmlFacet struct {
 	Absolute                            []htmlAbsolute
 	Insert                              *htmlInsert
 	Tails                               []htmlTail
+	BaseHead                            template.HTML
 	NamedOps                            bool
 	Steps                               []htmlStep
 	Hardware                            []htmlHardware
@@ -31,6 +33,7 @@ type htmlFacet struct {
 
 type htmlVariant struct {
 	Name, Class string
+	Head        template.HTML // the name with places where it may be broken
 	Base        bool
 }
 
@@ -89,9 +92,9 @@ type htmlBlock struct {
 
 func buildHTMLFacet(f Facet, v *View) htmlFacet {
 	merged := merge(f)
-	h := htmlFacet{Heading: clean(f.Heading), Base: clean(f.BaseName()), Evidence: evidenceText(f), Unmeasured: f.UnmeasuredText(), Drift: driftChart(f, merged)}
+	h := htmlFacet{Heading: clean(f.Heading), Base: clean(f.BaseName()), BaseHead: breakable(f.BaseName()), Evidence: evidenceText(f), Unmeasured: f.UnmeasuredText(), Drift: driftChart(f, merged)}
 	for _, x := range f.Variants {
-		hv := htmlVariant{Name: clean(x.Name), Class: variantClass(x), Base: x.Base}
+		hv := htmlVariant{Name: clean(x.Name), Head: breakable(x.Name), Class: variantClass(x), Base: x.Base}
 		h.Variants, h.AllLegend = append(h.Variants, hv), append(h.AllLegend, hv)
 		if !x.Base {
 			h.Candidates, h.Legend = append(h.Candidates, hv), append(h.Legend, hv)
@@ -114,6 +117,18 @@ func buildHTMLFacet(f Facet, v *View) htmlFacet {
 	h.addBlocks(f, v)
 	return h
 }
+
+// breakable lets a long name be broken in a table's head, at the signs that part its words.
+func breakable(name string) template.HTML {
+	const short = 14
+	name = template.HTMLEscapeString(clean(name))
+	if len(name) <= short {
+		return template.HTML(name)
+	}
+	return template.HTML(wordSigns.ReplaceAllString(name, "${0}<wbr>"))
+}
+
+var wordSigns = regexp.MustCompile(`[._/,=-]`)
 
 const cardMoves = 8
 
