@@ -15,6 +15,9 @@ func (s sitting) atom(a lang.Atom) (Atom, []string) {
 	}
 	out := Atom{Text: a.Text(), Call: a.Quantity.Text, Op: a.Op, Step: d.request.label, Unit: d.request.unit(), State: a.Claim.Pos.String(), Limit: a.Limit,
 		Pairs: d.pairs, Boots: d.boots, Minutes: d.minutes, Floor: finite(d.floor), Reason: a.Reason}
+	if out.Op == "" && d.request.fn.kind == lang.ClaimKind {
+		out.Op, out.Limit = claimLimit(d)
+	}
 	if a.Quantity.Missing == "" || a.Quantity.Missing == "too-few" {
 		out.Value = pointer(a.Quantity.Point)
 	}
@@ -50,9 +53,6 @@ func exact(metric string) bool {
 // sequentialAtom adds the interval of the look that decided, or of the last, and what it would take to decide.
 func (s sitting) sequentialAtom(out *Atom, d *detail, e *sequential) {
 	op, limit := out.Op, out.Limit
-	if op == "" {
-		op, limit = claimLimit(d)
-	}
 	above, below := s.levels.pass, s.levels.fail
 	if op == "<" || op == "<=" {
 		above, below = below, above

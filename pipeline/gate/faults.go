@@ -22,7 +22,7 @@ func findFaults(f engine.Facet, rec *engine.Record, series string) []fault {
 	base := scope{facet: f}.base()
 	var out []fault
 	for _, b := range rec.Blocks {
-		if !belongs(f, b) || b.Series != series {
+		if !belongs(f, b) || b.Series != series || interrupted(b) {
 			continue
 		}
 		for _, ft := range blockFaults(b, base) {
@@ -32,6 +32,17 @@ func findFaults(f engine.Facet, rec *engine.Record, series string) []fault {
 		}
 	}
 	return out
+}
+
+// interrupted says that somebody stopped the run: what a block says then is nobody's fault.
+func interrupted(b engine.BlockRecord) bool { return !b.Complete && b.ErrorSide == "" }
+
+// concerns says whether a fault touches a check: the base's touch all, a candidate's only its own.
+func (ft fault) concerns(c check) bool {
+	if ft.variant != "" && ft.variant != c.scope.base() && ft.variant != c.candidate {
+		return false
+	}
+	return ft.step == "" || slices.Contains(c.steps, ft.step)
 }
 
 func blockFaults(b engine.BlockRecord, base string) []fault {

@@ -82,7 +82,7 @@ func (s sitting) judge(f engine.Facet, e evidence, faults []fault) []AssertionRe
 			r.Outcome, r.Reason = Inconclusive, alarm
 		}
 		for _, ft := range faults {
-			if ft.outcome == Invalid && (ft.step == "" || slices.Contains(c.steps, ft.step)) {
+			if ft.outcome == Invalid && ft.concerns(c) {
 				r.Outcome, r.Reason = Invalid, ft.text
 			}
 		}

@@ -62,6 +62,10 @@ func TestStates(t *testing.T) {
 			sqlNone := samples(hot, "a18", 20, func(s *engine.Sample) { s.Ops = 1 })
 			sqlNone(b)
 		}, expr: `boots("hot-points") == 2 && ` + ok, want: Pass},
+		{name: "what an interrupted block says is nobody's fault", blocks: 3, spoil: func(b *engine.BlockRecord) {
+			b.Complete, b.Error = false, "context canceled"
+			measurements(hot, "a16", func(m *engine.Measurement) { m.Invalid, m.Cause = "context canceled", "outside" })(b)
+		}, expr: ok, want: Pass},
 		{name: "a timeout is kept as it stands", blocks: 3, spoil: samples(hot, "a18", 1, func(s *engine.Sample) { s.Timeout, s.Ops, s.Seconds = true, 10, 30 }),
 			expr: `pairs("hot-points") == 60`, want: Pass},
 		{name: "no operation at all is half of one", blocks: 3, spoil: samples(hot, "a18", 1, func(s *engine.Sample) { s.Ops = 0 }),
@@ -219,6 +223,22 @@ func TestSeries(t *testing.T) {
 	v := l.judge(t, `relqps("hot-points") > 0.9`)
 	if v.Outcome != Pass || len(v.Earlier) != 1 || v.Earlier[0].Outcome != Fail || v.Earlier[0].Blocks != 3 {
 		t.Errorf("%s, earlier %+v", v.Outcome, v.Earlier)
+	}
+}
+
+// Trouble of one candidate from outside is none of another's; of the base it is everybody's.
+func TestInvalidOfOne(t *testing.T) {
+	for variant, want := range map[string][]string{"a18": {Invalid, Pass}, "a20": {Pass, Invalid}, "a16": {Invalid, Invalid}} {
+		l := newLab()
+		l.facet.Variants = append(l.facet.Variants, engine.VariantInfo{Name: "a20"})
+		for range 3 {
+			l.block()
+		}
+		l.block(measurements(hot, variant, func(m *engine.Measurement) { m.Invalid, m.Cause = "killed", "outside" }))
+		v := l.judge(t, `relqps("hot-points") > 0.8`)
+		if got := []string{v.Assertions[0].Outcome, v.Assertions[1].Outcome}; !slices.Equal(got, want) || v.ExitCode != 4 {
+			t.Errorf("%s killed: %v with exit %d, want %v", variant, got, v.ExitCode, want)
+		}
 	}
 }
 
