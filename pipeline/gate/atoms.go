@@ -30,6 +30,9 @@ func (s sitting) atom(a lang.Atom) (Atom, []string) {
 		if a.Quantity.Missing == "" && (d.evidence != nil || !exact(d.request.metric)) { // an end of an interval, or a bare figure
 			tags = append(tags, "unguarded")
 		}
+		if seq, ok := d.evidence.(*sequential); ok && a.Quantity.Missing == "too-few" {
+			out.MinutesNeeded = s.minutesNeeded(seq, d, math.Abs(math.Log(seq.point())-math.Log(positive(out.Limit))))
+		}
 	case *sequential:
 		out.Guarded = true
 		s.sequentialAtom(&out, d, e)
@@ -95,7 +98,7 @@ func claimLimit(d *detail) (op string, limit float64) {
 // minutesNeeded forecasts how much more measuring would decide with 80 % probability, if the estimate were the truth.
 func (s sitting) minutesNeeded(e *sequential, d *detail, distance float64) float64 {
 	boots := e.pairs.Boots()
-	if boots == 0 {
+	if boots < 2 {
 		return 0
 	}
 	p := stat.Power{Spread: e.pairs.Spread(), Boot: e.boot, PairsPerBlock: float64(len(e.pairs.Diff)) / float64(boots),

@@ -356,6 +356,22 @@ func TestTags(t *testing.T) {
 	}
 }
 
+// An inconclusive verdict says what it would take; one that nothing would help does not promise anything.
+func TestMinutesNeeded(t *testing.T) {
+	l := newLab()
+	l.ratio, l.spread = 0.915, 0.12
+	for range 4 {
+		l.block()
+	}
+	v := l.judge(t, `relqps("hot-points") > 0.95`, `relqps("q1000") > 0.7`)
+	for i, least := range []float64{2, 4} { // more than half of what was measured; two more blocks of two minutes
+		r := v.Assertions[i]
+		if r.Outcome != Inconclusive || r.MinutesNeeded < least || r.MinutesNeeded > 2000 || !strings.Contains(r.Message, "more minutes of measuring would tell") {
+			t.Errorf("%s: %g minutes", r.Message, r.MinutesNeeded)
+		}
+	}
+}
+
 // Steps drop out when they are decided, and those that nobody asserts are left to the engine.
 func TestWanted(t *testing.T) {
 	l := newLab()

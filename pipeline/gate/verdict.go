@@ -97,7 +97,7 @@ type Ratio struct {
 	Q float64 `json:"q"`
 	// Changed: Q below 5 % and the change is beyond the noise floor. What is not changed prints "~".
 	Changed bool    `json:"changed"`
-	Floor   float64 `json:"floor"` // smallest change that can be told from noise, as a fraction
+	Floor   float64 `json:"floor"` // smallest change that the budget can tell from noise, as a fraction; 0: unknown
 	Pairs   int     `json:"pairs"`
 	Boots   int     `json:"boots"`
 }
