@@ -18,6 +18,7 @@ type htmlStep struct {
 	Open, Named        bool // named: its operations have names
 	Cells              []htmlCell
 	Latency            []htmlLatency
+	Relative           *htmlRelative
 	Charts             []htmlChart
 	Notes              []htmlNote
 }
@@ -41,7 +42,7 @@ var shownPercentiles = []float64{50, 95, 99, 99.9}
 
 func (h *htmlFacet) addSteps(f Facet, merged map[mergeKey]*Merged) {
 	for _, r := range f.Rows() {
-		s := htmlStep{Name: clean(r.Name), Anchor: stepAnchor(f, r.Name), Loop: loopNote(r)}
+		s := htmlStep{Name: clean(r.Name), Anchor: stepAnchor(f, r.Name), Loop: loopNote(r), Relative: buildRelative(f, r)}
 		for _, v := range f.Candidates() {
 			s.Cells = append(s.Cells, buildCell(r.Name, r.Cells[v.Index]))
 		}
