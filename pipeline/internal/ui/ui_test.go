@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -329,4 +330,35 @@ func TestLive(t *testing.T) {
 	if !unicodeLocale(func(k string) string { return map[string]string{"LANG": "C.UTF-8"}[k] }) {
 		t.Error("C.UTF-8 is a Unicode locale")
 	}
+}
+
+// TestTTYFromManyGoroutines is for the race detector: events come from everywhere while the painter paints.
+func TestTTYFromManyGoroutines(t *testing.T) {
+	var out syncBuffer
+	ui := newTTY(&out, look{})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for _, e := range story() {
+				ui.Event(e)
+			}
+		})
+	}
+	wg.Wait()
+	ui.Close()
+	ui.Close()
+	if text := out.String(); !strings.Contains(text, "failed after") || !strings.HasSuffix(text, "\n\x1b[J") {
+		t.Errorf("the last frame is not on the screen: %q", text)
+	}
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(p)
 }
