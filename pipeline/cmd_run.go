@@ -31,10 +31,11 @@ type runFlags struct {
 func runCommand(a *app) *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
-		Use: "run FILE", Short: "Plan and execute an experiment, then judge it", Args: cobra.ExactArgs(1),
+		Use: "run FILE", Short: "Plan and execute an experiment, then judge it",
+		Args: func(c *cobra.Command, args []string) error { return cobra.ExactArgs(1)(c, f.takeRun(args)) },
 		Long: `Runs what is not cached, measures block after block until every assertion is decided or the budget is spent, and judges.
 Every run measures at least one block; blocks that earlier runs measured of the same thing are part of the evidence.`,
-		RunE: func(c *cobra.Command, args []string) error { return a.run(c.Context(), args[0], f) },
+		RunE: func(c *cobra.Command, args []string) error { return a.run(c.Context(), f.takeRun(args)[0], f) },
 	}
 	flags := c.Flags()
 	flags.StringArrayVar(&f.set, "set", nil, "set a variable: name=value (repeatable)")
@@ -51,6 +52,17 @@ Every run measures at least one block; blocks that earlier runs measured of the 
 	flags.BoolVar(&f.json, "json", false, "print the record and the verdict as JSON on stdout")
 	flags.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, tty, plain or json")
 	return c
+}
+
+// takeRun lets `--resume RUN` be written with a blank: a flag whose value can be left out only knows `--resume=RUN`.
+func (f *runFlags) takeRun(args []string) []string {
+	if f.resume == "latest" && len(args) == 2 {
+		f.resume = args[1]
+	}
+	if f.resume != "" && len(args) == 2 && f.resume == args[1] {
+		return args[:1]
+	}
+	return args
 }
 
 func (a *app) run(ctx context.Context, path string, f runFlags) error {

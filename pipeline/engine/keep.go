@@ -62,11 +62,35 @@ func (x *executor) newRecord() (*Record, error) {
 		}
 		rec.Blocks = append(rec.Blocks, blocks...)
 	}
+	if err := x.adopt(rec); err != nil {
+		return nil, err
+	}
 	for _, n := range append(slices.Clone(x.Nodes), x.Derived...) {
 		rec.Nodes = append(rec.Nodes, x.nodeRecord(n))
 	}
 	rec.Facets = x.recordFacets()
 	return rec, nil
+}
+
+// adopt stores the block in which the resumed run was killed, once.
+func (x *executor) adopt(rec *Record) error {
+	if x.Resume == nil || x.Resume.Open == nil || hasBlock(rec.Blocks, x.Resume.Open) {
+		return nil
+	}
+	b := killed(*x.Resume.Open)
+	rec.Blocks = append(rec.Blocks, b)
+	return x.saveBlock(&b)
+}
+
+// killed is what is known of a block whose process died.
+func killed(b BlockRecord) BlockRecord {
+	b.Ended, b.Complete, b.Measurements = b.Started, false, nil
+	b.Error, b.ErrorSide = "the run was killed in this block", "outside"
+	return b
+}
+
+func hasBlock(blocks []BlockRecord, b *BlockRecord) bool {
+	return slices.ContainsFunc(blocks, func(have BlockRecord) bool { return have.Run == b.Run && have.Seed == b.Seed })
 }
 
 func (x *executor) nodeRecord(n *Node) NodeRecord {
@@ -163,7 +187,7 @@ func LoadRecord(runs *store.Runs, id string) (*Record, error) {
 	}
 	rec := &Record{}
 	if loaded.Record == nil {
-		return nil, fmt.Errorf("run %s died before it wrote a record", loaded.ID)
+		return unwritten(loaded), nil
 	}
 	if err := json.Unmarshal(loaded.Record, rec); err != nil {
 		return nil, fmt.Errorf("run %s: read the record: %w", loaded.ID, err)
@@ -186,7 +210,20 @@ func LoadRecord(runs *store.Runs, id string) (*Record, error) {
 			}
 		}
 	}
+	if rec.Open != nil && !loaded.Live && !hasBlock(rec.Blocks, rec.Open) {
+		rec.Blocks = append(rec.Blocks, killed(*rec.Open))
+	}
 	return rec, nil
+}
+
+// unwritten stands for the record of a run that died in the instant between its beginning and its first record. It can be
+// shown and resumed like any other.
+func unwritten(run *store.Loaded) *Record {
+	rec := &Record{Version: RecordVersion, ID: run.ID, Status: "interrupted", Error: "the run died before it wrote a record"}
+	if begun, err := time.Parse("20060102-150405", run.ID[:min(15, len(run.ID))]); err == nil {
+		rec.Started = begun
+	}
+	return rec
 }
 
 // loadBlocks reads all blocks of one evidence key over all runs, in the order they were measured, and says which are damaged.

@@ -51,7 +51,8 @@ type facetRun struct {
 	*executor
 	*FacetPlan
 	evidence []BlockRecord // complete blocks of the current series
-	measured int           // by this run
+	measured int           // by this process
+	earlier  int           // by this run before it was resumed
 	spent    time.Duration
 	variants []Variant
 }
@@ -86,6 +87,7 @@ func (f *facetRun) gather() error {
 		}
 		if b.Run == f.record.ID && b.EvidenceKey == f.Facet.EvidenceKey && b.Complete {
 			f.spent += b.Ended.Sub(b.Started)
+			f.earlier++
 		}
 	}
 	return nil
@@ -130,7 +132,7 @@ func blockStatus(b *BlockRecord) string {
 	return "interrupted"
 }
 
-// wanted says which steps the next block measures. Every run measures at least one block.
+// wanted says which steps the next block measures. Every run measures at least one block, before or after it was resumed.
 func (f *facetRun) wanted() (steps []string, why string) {
 	judged, why := f.Judge.Wanted(f.Facet, f.evidence)
 	if f.AddBlocks > 0 {
@@ -139,7 +141,8 @@ func (f *facetRun) wanted() (steps []string, why string) {
 		}
 		return f.chosen(func(string) bool { return true }), why
 	}
-	if f.measured > 0 {
+	begun := f.measured+f.earlier > 0
+	if begun {
 		if spent := f.overBudget(); spent != "" {
 			return nil, why + "; " + spent
 		}
@@ -150,7 +153,7 @@ func (f *facetRun) wanted() (steps []string, why string) {
 		return asserted && asked || !asserted && counts[step] < f.Facet.MinBlocks
 	}
 	steps = f.chosen(want)
-	if len(steps) == 0 && f.measured == 0 {
+	if len(steps) == 0 && !begun {
 		steps = f.chosen(func(string) bool { return true })
 	}
 	return steps, why
@@ -238,6 +241,9 @@ func (f *facetRun) block(ctx context.Context, b *BlockRecord, steps []string) er
 	}
 	defer lock.Unlock()
 	b.Started = time.Now()
+	if err := f.announce(b); err != nil {
+		return err
+	}
 	// A pending entry that is never committed: private, beside the data it is copied from, and swept up if we are killed.
 	pending, _, err := f.Store.Create(ctx, store.Request{Key: keyOf(fmt.Sprint("block ", b.Seed)), Run: f.record.ID, What: f.ID()})
 	if err != nil {
@@ -306,6 +312,18 @@ func (f *facetRun) keep(b *BlockRecord) error {
 	if err := f.saveBlock(b); err != nil {
 		return err
 	}
+	f.mu.Lock()
+	f.record.Open = nil
+	f.mu.Unlock()
+	return f.save()
+}
+
+// announce writes down that a block begins, so that it is known also when the process is killed meanwhile.
+func (f *facetRun) announce(b *BlockRecord) error {
+	open := *b
+	f.mu.Lock()
+	f.record.Open = &open
+	f.mu.Unlock()
 	return f.save()
 }
 

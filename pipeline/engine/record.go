@@ -20,7 +20,10 @@ type Record struct {
 	Nodes  []NodeRecord `json:"nodes"`
 	Facets []Facet      `json:"facets"`
 	// Blocks is the evidence of every facet: this run's blocks and those of earlier runs that measured the same thing.
-	Blocks   []BlockRecord     `json:"blocks"`
+	Blocks []BlockRecord `json:"blocks"`
+	// Open is the block that is being measured, still without measurements. When the process is killed meanwhile, this is what
+	// is left of the block.
+	Open     *BlockRecord      `json:"open,omitempty"`
 	Warnings []string          `json:"warnings,omitempty"`
 	Vars     map[string]string `json:"vars,omitempty"`
 }
