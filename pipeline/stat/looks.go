@@ -3,8 +3,8 @@ package stat
 //go:generate go run ./genlevels
 
 // Schedule is a plan of looks. It does not depend on a budget: a run that is topped up later, or run again, goes on along
-// the same boundary, so nobody gets a fresh draw by asking twice. The price is small, because of the level that a plan of
-// 12 blocks could use alone, the first looks here keep more than two thirds.
+// the same boundary, so nobody gets a fresh draw by asking twice. The price: for alpha = 5 % a plan of twelve blocks alone
+// could use a level of 1.1 % at each of its looks; here it is 1.2 % at the first, 0.7 % at the sixth, 0.5 % at the last.
 type Schedule int
 
 const (
