@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -125,6 +126,26 @@ func cancelled(t *testing.T, session *driver.Session, after func()) {
 		}
 	})
 	after()
+}
+
+// Client threads wait in system calls that the runtime does not know of; it must be able to stop the world all the same.
+func TestWorldStopsWhileClientsWait(t *testing.T) {
+	session := open(t, start(t, ""), 4, statement("SELECT pg_sleep(3600)"))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := session.Slice(ctx, time.Hour, 0)
+		done <- err
+	}()
+	within(t, 20*time.Second, func() {
+		for range 5 {
+			runtime.GC()
+		}
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+	})
 }
 
 func TestServerDeathIsReported(t *testing.T) {

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"fmt"
+	"runtime"
 	"syscall"
 	"time"
 	"unsafe"
@@ -48,18 +49,51 @@ func send(fd int, b []byte) error {
 
 // recv waits for some bytes from a blocking socket. It returns 0 without an error when the other side has closed the connection.
 func recv(fd int, b []byte) (int, error) {
-	for {
-		n, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
-			0, 0, 0)
+	for tries := 1; ; tries++ {
+		n, errno := recvPinned(fd, b)
 		switch errno {
 		case 0:
-			return int(n), nil
-		case syscall.EINTR, syscall.EAGAIN:
+			return n, nil
+		case syscall.EINTR:
+			// Signals come more often than pollTime is long, and each starts it anew.
+			if tries%10 == 0 {
+				runtime.Gosched()
+			}
+		case syscall.EAGAIN:
+			runtime.Gosched()
 		default:
 			return 0, errno
 		}
 	}
 }
+
+// recvPinned receives while the goroutine cannot be preempted. The runtime's monitor takes every thread that has run for 10 ms for a busy
+// loop and asks it to make room; a client, which has waited nearly all of that time, would go through the scheduler a hundred times a
+// second, by way of other threads that have to be woken. A request that comes during the call is dropped at the next function call, while
+// the pin still holds. Nothing here blocks in the Go sense, which a pinned goroutine must not do.
+func recvPinned(fd int, b []byte) (int, syscall.Errno) {
+	procPin()
+	n, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), 0, 0, 0)
+	dropRequest()
+	procUnpin()
+	return int(n), errno
+}
+
+// dropRequest is a function call: its prologue is where the runtime looks for a request to make room.
+//
+//go:noinline
+func dropRequest() { requestsDropped() }
+
+//go:noinline
+func requestsDropped() {}
+
+// The runtime keeps these two for packages outside of it (go.dev/issue/67401).
+
+//go:linkname procPin runtime.procPin
+func procPin() int
+
+//go:linkname procUnpin runtime.procUnpin
+func procUnpin()
 
 // sleepUntil sleeps until the clock of now reaches t, at most pollTime, so that the caller notices when it is told to stop. It
 // is the thread's own sleep: a timer of the runtime would need another thread to wake this one.

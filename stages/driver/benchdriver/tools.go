@@ -130,7 +130,7 @@ func (t *tools) child(ctx context.Context, tool string, args []string, cpus []in
 	stderr := proc.NewTail(10, io.Discard)
 	before := cpuSeconds(unix.RUSAGE_CHILDREN)
 	err := proc.Run(ctx, proc.Cmd{Path: tool, Args: args, Stdout: &out, Stderr: stderr, CPUs: cpus, Env: proc.Environ(),
-		Timeout: t.duration() + time.Minute})
+		Timeout: t.duration() + 10*time.Minute})
 	if err != nil {
 		return "", 0, fmt.Errorf("%s %s: %w\n%s", tool, strings.Join(args, " "), err, out.String())
 	}
