@@ -292,25 +292,25 @@ func TestAptFallsBackToOtherMirrors(t *testing.T) {
 	}
 }
 
-// TestAptDistribution asks the real mirror of this machine for PostgreSQL.
+// TestAptDistribution asks the real mirror of this machine for PostgreSQL. Which versions a mirror serves is not ours to
+// test, so one that lists a version and does not have it yet only has to be told so.
 func TestAptDistribution(t *testing.T) {
 	if _, err := os.Stat(aptHelper); err != nil {
 		t.Fatal("apt:: is for systems of Debian's family, and so is this test")
 	}
-	major := map[string]string{"bullseye": "13", "bookworm": "15", "trixie": "17"}
-	r := resolved(t, Options{Scratch: scratch(t)}, "apt::postgresql-"+cmp.Or(major[release("/etc/os-release")], "17"))
-	if r.Verified != "signed apt index" || len(r.SHA256) != 64 || !strings.Contains(r.Address, "/pool/") || !strings.Contains(r.Address, ".orig.tar.") {
-		t.Errorf("resolved %+v", r)
-	}
-	resp, err := http.Head(strings.TrimPrefix(r.Address, "apt::"))
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Errorf("the resolved address is not served: %v", err)
-	}
-	// Another suite of the same mirror, whose newest version may be on its way.
-	other, err := Resolve(context.Background(), []string{"apt::postgresql-18?suite=sid"}, Options{Scratch: scratch(t)})
-	if err != nil {
-		wantError(t, err, "serves no version of postgresql-18")
-	} else if !strings.HasPrefix(other.Version, "18.") {
-		t.Errorf("sid has %+v", other)
+	for addr, major := range map[string]string{"apt::postgresql-15?suite=bookworm": "15.", "apt::postgresql-18?suite=sid": "18."} {
+		r, err := Resolve(context.Background(), []string{addr}, Options{Scratch: scratch(t)})
+		if err != nil {
+			wantError(t, err, "the mirror serves no version", "is in the index but not on the mirror")
+			continue
+		}
+		if r.Verified != "signed apt index" || len(r.SHA256) != 64 || !strings.HasPrefix(r.Version, major) ||
+			!strings.Contains(r.Address, "/pool/") || !strings.Contains(r.Address, ".orig.tar.") {
+			t.Errorf("resolved %+v", r)
+		}
+		resp, err := http.Head(strings.TrimPrefix(r.Address, "apt::"))
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Errorf("the resolved address is not served: %v", err)
+		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Limits bound what one source may become, so that an archive bomb ends in an error and not in a full disk.
@@ -62,6 +64,8 @@ type tree struct {
 	special int             // entries whose setuid, setgid or sticky bit was dropped
 	plain   bool            // it was no archive but a single file
 	dirs    map[string]bool // known to be real folders
+	at      *os.Root        // the folder that was used last, atName: archives are in the order of their folders
+	atName  string
 	buf     []byte
 }
 
@@ -73,7 +77,12 @@ func newTree(dir string, limits Limits) (*tree, error) {
 	return &tree{root: root, limits: limits.orDefault(), dirs: map[string]bool{".": true}, buf: make([]byte, 1<<17)}, nil
 }
 
-func (t *tree) close() { t.root.Close() }
+func (t *tree) close() {
+	if t.at != nil {
+		t.at.Close()
+	}
+	t.root.Close()
+}
 
 // name checks an entry's name and counts the entry. "." is returned for the folder itself.
 func (t *tree) name(raw string) (string, error) {
@@ -128,20 +137,47 @@ func (t *tree) dir(name string) error {
 	return err
 }
 
-// clear makes room for an entry that replaces an earlier one of the same name. A later link or file never writes through
-// what is there.
-func (t *tree) clear(name string) error {
+// parent opens the folder of an entry, making it where it is missing. It stays open for the next entry, since a path that
+// is walked anew for every operation on every file takes longer than writing the files.
+func (t *tree) parent(name string) (dir *os.Root, base string, err error) {
 	if name == "." || t.dirs[name] {
-		return &EscapeError{name, "replaces a folder"}
+		return nil, "", &EscapeError{name, "replaces a folder"}
 	}
-	if err := t.dir(path.Dir(name)); err != nil {
+	in := path.Dir(name)
+	if t.at != nil && t.atName == in {
+		return t.at, path.Base(name), nil
+	}
+	if err := t.dir(in); err != nil {
+		return nil, "", err
+	}
+	if dir, err = t.root.OpenRoot(in); err != nil {
+		return nil, "", err
+	}
+	if t.at != nil {
+		t.at.Close()
+	}
+	t.at, t.atName = dir, in
+	return dir, path.Base(name), nil
+}
+
+// inPlace runs create in the entry's folder. An earlier entry of the same name is removed first, so that a later link or
+// file never writes through what is there.
+func (t *tree) inPlace(name string, create func(dir *os.Root, base string) error) error {
+	dir, base, err := t.parent(name)
+	if err != nil {
 		return err
 	}
-	err := t.root.Remove(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	err = create(dir, base)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
 	}
-	return err
+	if st, err := dir.Lstat(base); err != nil || st.IsDir() {
+		return &EscapeError{name, "replaces a folder"}
+	}
+	if err := dir.Remove(base); err != nil {
+		return err
+	}
+	return create(dir, base)
 }
 
 // permissions keeps what makes a file runnable and lets the owner read and write it.
@@ -154,13 +190,22 @@ func (t *tree) permissions(mode fs.FileMode) fs.FileMode {
 
 // file writes a regular file. modTime may be zero.
 func (t *tree) file(name string, mode fs.FileMode, modTime time.Time, from io.Reader) error {
-	if err := t.clear(name); err != nil {
+	var f *os.File
+	err := t.inPlace(name, func(dir *os.Root, base string) (err error) {
+		f, err = dir.OpenFile(base, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		return err
-	}
-	f, err := t.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	})
 	if err != nil {
 		return err
 	}
+	err = t.fill(f, mode, modTime, from)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+func (t *tree) fill(f *os.File, mode fs.FileMode, modTime time.Time, from io.Reader) error {
 	n, err := io.CopyBuffer(struct{ io.Writer }{f}, io.LimitReader(from, t.limits.Bytes-t.bytes+1), t.buf)
 	t.bytes += n
 	if err == nil && t.bytes > t.limits.Bytes {
@@ -169,14 +214,12 @@ func (t *tree) file(name string, mode fs.FileMode, modTime time.Time, from io.Re
 	if err == nil {
 		err = f.Chmod(t.permissions(mode))
 	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
+	if err != nil || modTime.IsZero() {
+		return err
 	}
-	if err == nil && !modTime.IsZero() {
-		// make compares the times of generated files with those of their sources, so they have to be kept.
-		err = t.root.Chtimes(name, modTime, modTime)
-	}
-	return err
+	// make compares the times of generated files with those of their sources, so they have to be kept.
+	at := unix.NsecToTimeval(modTime.UnixNano())
+	return unix.Futimes(int(f.Fd()), []unix.Timeval{at, at})
 }
 
 func tooLarge(l Limits) error {
@@ -194,10 +237,7 @@ func (t *tree) symlink(name, target string) error {
 	if to := path.Join(path.Dir(name), target); to == ".." || strings.HasPrefix(to, "../") {
 		return &EscapeError{name, fmt.Sprintf("is a symbolic link to %q, outside the folder", target)}
 	}
-	if err := t.clear(name); err != nil {
-		return err
-	}
-	return t.root.Symlink(target, name)
+	return t.inPlace(name, func(dir *os.Root, base string) error { return dir.Symlink(target, base) })
 }
 
 // hardLink makes another name for a file that the same archive brought before.
@@ -209,13 +249,10 @@ func (t *tree) hardLink(name, target string) error {
 	if target == name {
 		return nil
 	}
-	if err := t.clear(name); err != nil {
-		return err
-	}
 	if !t.realFile(target) {
 		return &EscapeError{name, fmt.Sprintf("is a hard link to %q, which is no file of the archive", target)}
 	}
-	return t.root.Link(target, name)
+	return t.inPlace(name, func(*os.Root, string) error { return t.root.Link(target, name) })
 }
 
 func (t *tree) realFile(name string) bool {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -221,6 +222,48 @@ func TestUnpackFormats(t *testing.T) {
 				t.Error("a damaged archive was taken for whole")
 			}
 		})
+	}
+}
+
+// TestDecodeWithoutPrograms: what stands in for programs that a machine does not have.
+func TestDecodeWithoutPrograms(t *testing.T) {
+	text := []byte(strings.Repeat("text ", 5000))
+	for form, program := range map[format]string{xzFormat: "xz", bz2Format: "bzip2", gzFormat: "gzip"} {
+		packed := pack(t, program, text)
+		r, err := decodeHere(bytes.NewReader(packed), form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(r)
+		if err = errors.Join(err, r.Close()); err != nil || !bytes.Equal(got, text) {
+			t.Errorf("%s: %d bytes (%v)", form, len(got), err)
+		}
+	}
+	_, err := decodeHere(nil, zstFormat)
+	wantError(t, err, "apt-get install zstd")
+}
+
+// BenchmarkUnpack unpacks the archive in $SOURCE_SAMPLE, such as a PostgreSQL source archive; without it, a small one.
+func BenchmarkUnpack(b *testing.B) {
+	name := os.Getenv("SOURCE_SAMPLE")
+	if name == "" {
+		name = write(b, filepath.Join(b.TempDir(), "small.tar.gz"), string(sourceTar(b)))
+	}
+	for b.Loop() {
+		f, err := os.Open(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		t, err := newTree(b.TempDir(), Limits{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := unpack(context.Background(), t, f, "sample"); err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(t.bytes)
+		t.close()
+		f.Close()
 	}
 }
 
