@@ -138,9 +138,12 @@ func hint(r gate.AssertionResult, again rerun) string {
 	}
 	switch key, _, _ := strings.Cut(r.Reason, ":"); key {
 	case "budget":
-		return again.blocks(r.MinutesNeeded)
+		return again.blocks(r)
 	case "too-few":
-		return again.blocks(r.MinutesNeeded)
+		if r.MinutesNeeded <= 0 {
+			return "run it again: `pipeline run " + again.file + "` goes on where this one ended"
+		}
+		return again.blocks(r)
 	case "missing":
 		return "the step yielded nothing: see the warnings, or `pipeline logs RUN NODE`"
 	case "few-tail":
@@ -158,18 +161,34 @@ func hint(r gate.AssertionResult, again rerun) string {
 // rerun is what it takes to measure more.
 type rerun struct {
 	file         string
-	blockMinutes float64 // 0: unknown
+	blockMinutes float64 // what a block of the whole facet takes; 0: unknown
 }
 
-func (r rerun) blocks(minutes float64) string {
-	if minutes <= 0 {
-		return "out of reach of more blocks: a limit farther from what was measured would do, or a quieter machine"
+// blocks says how many more blocks would decide an assertion, and how long they take.
+func (r rerun) blocks(a gate.AssertionResult) string {
+	n := blocksNeeded(a.Atoms)
+	if n == 0 && r.blockMinutes > 0 {
+		n = int(math.Ceil(a.MinutesNeeded / r.blockMinutes))
 	}
-	text := "about " + durationText(minutes*60) + " of measuring more would decide it"
+	if n <= 0 {
+		return "nobody can say how many more blocks would decide it: a limit farther from what was measured would, or a quieter machine"
+	}
+	text := "about " + count(n, "more block")
 	if r.blockMinutes > 0 {
-		text += fmt.Sprintf(": `pipeline run %s --add-blocks %d`", r.file, max(1, int(math.Ceil(minutes/r.blockMinutes))))
+		text += " (" + durationText(float64(n)*r.blockMinutes*60) + ")"
 	}
-	return text
+	return fmt.Sprintf("%s would decide it: `pipeline run %s --add-blocks %d`", text, r.file, n)
+}
+
+// blocksNeeded is the forecast in blocks: the minutes that are needed by the minutes that a block gave.
+func blocksNeeded(atoms []gate.Atom) int {
+	n := 0
+	for _, a := range atoms {
+		if a.MinutesNeeded > 0 && a.Minutes > 0 && a.Boots > 0 {
+			n = max(n, int(math.Round(a.MinutesNeeded*float64(a.Boots)/a.Minutes)), 1)
+		}
+	}
+	return n
 }
 
 // Values says what was measured against which limit: "0.90 [0.88, 0.92], limit > 0.95; 60 pairs, 10 boots, 12m".

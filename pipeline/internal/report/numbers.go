@@ -48,6 +48,8 @@ func unitText(v float64, unit string) string {
 	switch unit {
 	case "s":
 		return secondsText(v)
+	case "1/s":
+		return rateText(v) + "/s"
 	case "B":
 		if v >= 0 {
 			return humanize.IBytes(uint64(v))

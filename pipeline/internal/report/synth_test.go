@@ -336,7 +336,7 @@ func synthAssertions(rec *engine.Record, steps []gate.StepEstimate) []gate.Asser
 	pass.Published = "2.44"
 	fail := result(11, `relqps("update-one") > 0.95`, "update-one", second, ">", 0.95, gate.Fail, "false")
 	open := result(12, `relqps("scan") > 0.93`, "scan", second, ">", 0.93, gate.Inconclusive, "unknown")
-	open.Reason, open.MinutesNeeded = "budget", 14
+	open.Reason, open.MinutesNeeded, open.Atoms[0].MinutesNeeded = "budget", 4, 4
 	warn := result(13, `p99("point-query") < seconds(0.001)`, "point-query", second, "<", 0.001, gate.Fail, "false")
 	warn.Severity, warn.Tags = "warn", []string{"closed loop"}
 	warn.Atoms[0].Unit, warn.Atoms[0].Call, warn.Atoms[0].Value, warn.Atoms[0].Lo, warn.Atoms[0].Hi = "s", `p99("point-query")`, ptr(0.0021), ptr(0.0019), ptr(0.0024)

@@ -115,6 +115,30 @@ func TestAcceptedIsNeverHidden(t *testing.T) {
 	}
 }
 
+func TestHints(t *testing.T) {
+	atom := func(minutes, needed float64, boots int) []gate.Atom {
+		return []gate.Atom{{Minutes: minutes, MinutesNeeded: needed, Boots: boots}}
+	}
+	tests := []struct {
+		result gate.AssertionResult
+		want   string
+	}{
+		{gate.AssertionResult{Outcome: gate.Pass, Reason: "budget"}, ""},
+		{gate.AssertionResult{Reason: "budget", MinutesNeeded: 3, Atoms: atom(3, 3, 6)}, "about 6 more blocks (30m00s) would decide it: `pipeline run x.yaml --add-blocks 6`"},
+		{gate.AssertionResult{Reason: "budget", MinutesNeeded: 0.1, Atoms: atom(3, 0.1, 6)}, "about 1 more block (5m00s) would decide it: `pipeline run x.yaml --add-blocks 1`"},
+		{gate.AssertionResult{Reason: "budget", MinutesNeeded: 11}, "about 3 more blocks (15m00s) would decide it: `pipeline run x.yaml --add-blocks 3`"},
+		{gate.AssertionResult{Reason: "budget"}, "nobody can say how many more blocks would decide it: a limit farther from what was measured would, or a quieter machine"},
+		{gate.AssertionResult{Reason: "too-few"}, "run it again: `pipeline run x.yaml` goes on where this one ended"},
+		{gate.AssertionResult{Reason: "few-tail"}, "a longer `duration`, or a lower percentile"},
+		{gate.AssertionResult{Reason: "the server died"}, ""},
+	}
+	for _, tt := range tests {
+		if got := hint(tt.result, rerun{file: "x.yaml", blockMinutes: 5}); got != tt.want {
+			t.Errorf("%s, %v minutes: %q, want %q", tt.result.Reason, tt.result.MinutesNeeded, got, tt.want)
+		}
+	}
+}
+
 func TestWarningsAreToldOnce(t *testing.T) {
 	in := example()
 	for i := range in.Record.Blocks {

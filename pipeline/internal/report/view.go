@@ -167,6 +167,9 @@ func buildFacet(info engine.Facet, rec *engine.Record, verdict gate.Verdict, est
 	}
 	shown := f.addRows(est, verdict.Groups)
 	f.Extra = f.extraGroups(rec.Experiment.Groups, verdict.Groups, shown)
+	if len(f.Groups) == 1 && f.Groups[0].Name == noGroup {
+		f.Groups[0].Name = "all steps"
+	}
 	f.Summary = f.summaries()
 	for _, b := range rec.Blocks {
 		if b.Facet == info.Name && b.Stage == info.Stage && b.Series == info.Series {
