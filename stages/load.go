@@ -1,6 +1,7 @@
 package stages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,8 +41,13 @@ type LoadStage struct {
 	Tables     int          `yaml:"tables" doc:"number of tables"`
 	Rows       engine.Count `yaml:"rows" doc:"rows of each table, such as 1M"`
 	Seed       uint64       `yaml:"seed" doc:"of the random values in the rows"`
-	Clients    int          `yaml:"clients" doc:"for the insert benchmark: how many clients the data is for"`
-	Through    string       `yaml:"through" doc:"for the insert benchmark: the last step of the load that is part of the data, such as l.i0 or l.x"`
+	Clients    int          `yaml:"clients" doc:"for the insert benchmark: how many clients the data is for; each has a table"`
+	Through    string       `yaml:"through" doc:"for the insert benchmark: the last step that is part of the data: none (an empty database), l.i0, l.x (default), l.i1 or l.i2"`
+	Schema     string       `yaml:"schema" doc:"for the insert benchmark: today (default) or 2023, whose indexes and price column are those of the posts of that year"`
+	Shared     bool         `yaml:"shared" doc:"for the insert benchmark: one table for all clients"`
+	Partitions int          `yaml:"partitions" doc:"for the insert benchmark: range partitions of each table; 0: none"`
+	MoreRows   engine.Count `yaml:"more_rows" doc:"for the insert benchmark, through l.i1 or l.i2: rows of each table that these insert, four fifths and one fifth"`
+	Deletes    bool         `yaml:"delete_per_insert" doc:"for the insert benchmark, through l.i1 or l.i2: these delete the oldest row for each one inserted"`
 	PrimaryKey bool         `yaml:"primary_key" doc:"false gives sysbench tables a plain index on id in place of the primary key"`
 	Jobs       int          `yaml:"jobs" key:"-" doc:"connections that load at the same time; one for each CPU unless given"`
 }
@@ -97,7 +103,60 @@ func (l *LoadStage) Check(engine.HostFacts) error {
 	case l.Through != "" && l.Workload == "sysbench":
 		return bad("through", "through: the load of sysbench has no steps; leave it out")
 	}
+	field, err := l.checkInsert()
+	if err != nil {
+		return bad(field, "%s: %w", field, err)
+	}
 	return nil
+}
+
+// checkInsert names the first parameter that does not fit the insert benchmark, or that is of no use without it.
+func (l *LoadStage) checkInsert() (field string, err error) {
+	more := l.Through == "l.i1" || l.Through == "l.i2"
+	if l.Workload != "insert" {
+		for _, f := range []struct {
+			name  string
+			given bool
+		}{{"schema", l.Schema != ""}, {"shared", l.Shared}, {"partitions", l.Partitions != 0}, {"more_rows", l.MoreRows != 0},
+			{"delete_per_insert", l.Deletes}} {
+			if f.given {
+				return f.name, fmt.Errorf("only the insert benchmark (workload: insert) has it")
+			}
+		}
+		return "", nil
+	}
+	switch {
+	case l.Tables != 1:
+		return "tables", errors.New("the insert benchmark has a table for each of its clients, or one for all with shared: true")
+	case !l.PrimaryKey:
+		return "primary_key", errors.New("the tables of the insert benchmark always have one")
+	case l.Schema != "" && l.Schema != workload.SchemaToday && l.Schema != workload.Schema2023:
+		return "schema", fmt.Errorf("%q is neither today nor 2023", l.Schema)
+	case !slices.Contains(workload.InsertOrder, cmp.Or(l.Through, "l.x")):
+		return "through", fmt.Errorf("%q is none of %s", l.Through, strings.Join(workload.InsertOrder, ", "))
+	case l.Partitions < 0 || l.Partitions > 1000:
+		return "partitions", fmt.Errorf("%d is not between 0 and 1000", l.Partitions)
+	case more != (l.MoreRows >= 5):
+		return "more_rows", errors.New("it goes with through: l.i1 or l.i2, and is at least 5")
+	case l.Deletes && !more:
+		return "delete_per_insert", errors.New("it goes with through: l.i1 or l.i2; for steps that are measured it is a parameter of run")
+	case l.Deletes && l.Shared:
+		return "delete_per_insert", errors.New("clients that share a table cannot each delete its oldest rows")
+	}
+	return "", nil
+}
+
+// params are the data in the workload's words.
+func (l *LoadStage) params() workload.Params {
+	p := workload.Params{Tables: l.Tables, Rows: int64(l.Rows), Clients: l.Clients, NoPrimaryKey: !l.PrimaryKey}
+	if l.Workload != "insert" {
+		return p
+	}
+	p.Insert = workload.Insert{Schema: l.Schema, Shared: l.Shared, Partitions: l.Partitions, MoreRows: int64(l.MoreRows), DeletePerInsert: l.Deletes}
+	if p.Tables = l.Clients; l.Shared {
+		p.Tables = 1
+	}
+	return p
 }
 
 // Fingerprint is what the machine contributes: data directories fit every machine of the same architecture. The profile is
@@ -161,7 +220,7 @@ func (l *LoadStage) fill(ctx context.Context, env *engine.Env, install postgres.
 	defer func() { err = errors.Join(err, server.Stop(context.WithoutCancel(ctx))) }()
 	facts, err = workload.Load(ctx, workload.LoadOptions{
 		ConnString: server.ConnString, Workload: string(l.Workload), Through: l.Through, Seed: l.Seed, Jobs: l.Jobs,
-		Params: workload.Params{Tables: l.Tables, Rows: int64(l.Rows), Clients: l.Clients, NoPrimaryKey: !l.PrimaryKey},
+		Params: l.params(),
 		Progress: func(what string, done, total float64) {
 			env.Progress(engine.Progress{What: what, Done: done, Total: total, Unit: "rows"})
 		},
@@ -182,9 +241,10 @@ func (l *LoadStage) fill(ctx context.Context, env *engine.Env, install postgres.
 }
 
 func (l *LoadStage) info(install postgres.Install, facts workload.LoadFacts, control postgres.Control, options []string) LoadInfo {
+	p := l.params()
 	return LoadInfo{
-		Workload: string(l.Workload), Tables: l.Tables, Rows: int64(l.Rows), TotalRows: int64(l.Rows) * int64(l.Tables), Seed: l.Seed, Clients: l.Clients,
-		Through: l.Through, PrimaryKey: l.PrimaryKey, Bytes: facts.Bytes,
+		Workload: string(l.Workload), Tables: p.Tables, Rows: int64(l.Rows), TotalRows: facts.Rows * int64(facts.Tables), Seed: l.Seed, Clients: l.Clients,
+		Insert: p.Insert, Through: l.Through, PrimaryKey: l.PrimaryKey, Bytes: facts.Bytes,
 		Version: install.Version, VersionNum: install.VersionNum, CatalogVersion: control.CatalogVersion,
 		SystemIdentifier: strconv.FormatUint(control.SystemIdentifier, 10), Checksums: control.Checksums,
 		WALSegmentSize: control.WALSegmentSize, InitDB: options, Profile: loadProfile,
@@ -197,6 +257,10 @@ func (l *LoadStage) report(env *engine.Env, info LoadInfo) {
 	env.Fact("workload", info.Workload)
 	env.Fact("tables", strconv.Itoa(info.Tables))
 	env.Fact("rows", l.Rows.String())
+	if info.Workload == "insert" {
+		env.Fact("through", cmp.Or(info.Through, "l.x"))
+		env.Fact("schema", cmp.Or(l.Schema, workload.SchemaToday))
+	}
 	env.Fact("bytes", strconv.FormatInt(info.Bytes, 10))
 	env.Fact("checksums", strconv.FormatBool(info.Checksums))
 	env.Fact("catalog version", strconv.FormatUint(uint64(info.CatalogVersion), 10))

@@ -1,6 +1,9 @@
 package stages
 
-import "pgpipeline/stages/postgres"
+import (
+	"pgpipeline/stages/postgres"
+	"pgpipeline/stages/workload"
+)
 
 // What a load entry holds.
 const (
@@ -10,16 +13,18 @@ const (
 
 // LoadInfo is what a load entry says about itself.
 type LoadInfo struct {
-	Workload   string `json:"workload"`
-	Tables     int    `json:"tables"`
-	Rows       int64  `json:"rows"`       // of each table
-	TotalRows  int64  `json:"total_rows"` // that were loaded
-	Seed       uint64 `json:"seed"`
-	Clients    int    `json:"clients"`
-	Through    string `json:"through,omitempty"`
-	PrimaryKey bool   `json:"primary_key"`
-	Bytes      int64  `json:"bytes"`      // of the database
-	DataBytes  int64  `json:"data_bytes"` // of the data directory
+	Workload  string `json:"workload"`
+	Tables    int    `json:"tables"`
+	Rows      int64  `json:"rows"`       // of each table
+	TotalRows int64  `json:"total_rows"` // that were loaded
+	Seed      uint64 `json:"seed"`
+	Clients   int    `json:"clients"`
+	Through   string `json:"through,omitempty"`
+	// Insert is what makes data of the insert benchmark different.
+	Insert     workload.Insert `json:"insert,omitzero"`
+	PrimaryKey bool            `json:"primary_key"`
+	Bytes      int64           `json:"bytes"`      // of the database
+	DataBytes  int64           `json:"data_bytes"` // of the data directory
 
 	Version          string   `json:"version"` // of the server that made it
 	VersionNum       int      `json:"version_num"`

@@ -26,7 +26,7 @@ Every run measures at least one block and stops when all assertions are decided 
 	Takes: []engine.Take{{Kind: "build"}, {Kind: "config"}, {Kind: "load"}},
 	New: func() engine.Stage {
 		return &RunStage{Clients: 1, Duration: engine.Duration(20 * time.Second), Slice: engine.Duration(time.Second),
-			Warmup: engine.Duration(2 * time.Second), WarmupCap: engine.Duration(30 * time.Second), Placement: "free",
+			Warmup: engine.Duration(2 * time.Second), WarmupCap: engine.Duration(30 * time.Second), Placement: "free", Settle: engine.Duration(10 * time.Second),
 			Budget: RunBudget{MinBlocks: 3, Blocks: 12}}
 	},
 }
@@ -43,6 +43,8 @@ type RunStage struct {
 	Placement     string          `yaml:"placement" doc:"CPUs of servers and clients: free, split (clients on the first, servers on the others), same-core (both on one), or server=2-7 client=0,1"`
 	Cached        string          `yaml:"cached" doc:"which case is meant: postgres (reads from shared_buffers), os (from the page cache) or none (from the disk); checked against the reads measured"`
 	Sentinel      bool            `yaml:"sentinel" doc:"measure a second copy of the base as well, as a live A/A check: no assertion is about it"`
+	Deletes       bool            `yaml:"delete_per_insert" doc:"for the insert benchmark: delete the oldest row for each one inserted, after l.x"`
+	Settle        engine.Duration `yaml:"settle" doc:"after writing, how long the other servers' autovacuum and the machine's dirty pages may take to come to rest before the next measurement; 0: no wait"`
 	Seed          engine.Count    `yaml:"seed" doc:"added to every block's seed"`
 	Budget        RunBudget       `yaml:"budget" key:"-" doc:"how much may be measured"`
 }
@@ -61,8 +63,10 @@ type RunStep struct {
 	Range    int             `yaml:"range" doc:"the step's range parameter"`
 	Pre      bool            `yaml:"pre" doc:"the step as it runs before the writes"`
 	Clients  int             `yaml:"clients" doc:"clients of this step; 0: those of the stage"`
-	Rate     engine.Rate     `yaml:"rate" doc:"events per second over all clients: an open loop; absent: closed loop"`
+	Rate     engine.Rate     `yaml:"rate" doc:"events (rows, for steps that insert) per second over all clients: an open loop; absent: closed loop"`
 	Duration engine.Duration `yaml:"duration" doc:"measured time of this step; 0: that of the stage"`
+	Rows     engine.Count    `yaml:"rows" doc:"for l.i1 and l.i2: rows of each table to insert, in place of a duration"`
+	Commit   int             `yaml:"rows_per_commit" doc:"for steps that insert: rows of each INSERT; 0: the published number"`
 }
 
 // Check refuses values that cannot be measured with.
@@ -105,6 +109,9 @@ func (r *RunStage) Measures() ([]engine.StepInfo, error) {
 	for _, s := range steps {
 		if s.Maintenance == "" {
 			s.Seconds = s.Duration.Seconds() + time.Duration(r.Warmup).Seconds()
+			if s.FixedWork() {
+				s.Seconds = 0
+			}
 			out = append(out, s.StepInfo)
 		}
 	}
@@ -118,11 +125,11 @@ func (r *RunStage) Limits() engine.Budget {
 
 // resolve turns the references into steps with everything that the stage says for all of them.
 func (r *RunStage) resolve(p workload.Params) ([]workload.Step, error) {
-	p.Clients, p.Duration = r.Clients, time.Duration(r.Duration)
+	p.Clients, p.Duration, p.Insert.DeletePerInsert = r.Clients, time.Duration(r.Duration), r.Deletes
 	refs := make([]workload.StepRef, len(r.Steps))
 	for i, s := range r.Steps {
 		refs[i] = workload.StepRef{Step: s.Step, List: s.List, Range: s.Range, Pre: s.Pre, Clients: s.Clients,
-			Rate: float64(s.Rate), Duration: time.Duration(s.Duration)}
+			Rate: float64(s.Rate), Duration: time.Duration(s.Duration), Rows: int64(s.Rows), RowsPerCommit: s.Commit}
 	}
 	steps, err := workload.Resolve(refs, p)
 	for i := range steps {
@@ -148,7 +155,7 @@ func (r *RunStage) Run(ctx context.Context, env *engine.Env) error {
 	o := block.Options{Seed: env.Block.Seed + uint64(r.Seed), Cached: r.Cached, Scratch: env.Scratch, Log: env.Log,
 		ServerCPUs: cpus.server, ClientCPUs: cpus.client, Progress: env.Progress, Warn: env.Warn, Record: env.Record,
 		Timing: block.Timing{Slice: time.Duration(r.Slice), Discard: time.Duration(r.Slice) * 15 / 100,
-			Warmup: time.Duration(r.Warmup), WarmupCap: time.Duration(r.WarmupCap)}}
+			Warmup: time.Duration(r.Warmup), WarmupCap: time.Duration(r.WarmupCap), Settle: time.Duration(r.Settle)}}
 	memory := int64(0)
 	var data LoadInfo
 	for _, v := range env.Variants {
@@ -171,7 +178,10 @@ func (r *RunStage) Run(ctx context.Context, env *engine.Env) error {
 
 // wanted are the steps of this block, with the maintenance between them.
 func (r *RunStage) wanted(data LoadInfo, names []string) ([]workload.Step, error) {
-	steps, err := r.resolve(workload.Params{Tables: data.Tables, Rows: data.Rows, NoPrimaryKey: !data.PrimaryKey})
+	steps, err := r.resolve(workload.Params{Tables: data.Tables, Rows: data.Rows, NoPrimaryKey: !data.PrimaryKey, Insert: data.Insert})
+	if err == nil {
+		err = workload.Check(steps, data.Workload, data.Through)
+	}
 	if err != nil {
 		return nil, err
 	}

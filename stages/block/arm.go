@@ -62,10 +62,13 @@ func (a *arm) stop() error {
 // session connects the clients of a step.
 func (b *block) session(ctx context.Context, s workload.Step, a *arm) (*driver.Session, error) {
 	seed := b.seed(s.Name)
+	db := a.server.ConnString(workload.Database)
+	if err := s.Prepare(ctx, db); err != nil {
+		return nil, b.blame(a, fmt.Errorf("prepare %s on %s: %w", s.Name, a.Name, err))
+	}
 	session, err := driver.Open(ctx, driver.Options{
-		Target:  driver.Target{ConnString: a.server.ConnString(workload.Database), ServerPID: a.server.PID()},
-		Clients: s.Clients, CPUs: b.ClientCPUs, Seed: seed, Rate: s.Rate,
-		Program: func(client int) driver.Program { return s.Program(client, seed) },
+		Target:  driver.Target{ConnString: db, ServerPID: a.server.PID()},
+		Clients: s.Connections(), CPUs: b.ClientCPUs, Seed: seed, Rate: s.Rate, Program: s.Programs(seed),
 	})
 	if err != nil {
 		return nil, b.blame(a, fmt.Errorf("%s on %s: %w", s.Name, a.Name, err))

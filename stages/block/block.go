@@ -7,8 +7,11 @@
 //	warmup.go  alternate short slices until there is no trend
 //	steady.go  steps that only read: slices of the variants alternate in random order
 //	whole.go   steps that write: one uninterrupted stretch per variant, in random order
+//	settle.go  rest between a step that wrote and the next measurement
 //	sample.go  one slice with everything that is measured around it
 //	collect.go samples -> measurements
+//	notes.go   what a measurement says about itself: stalls, missed targets, the share of a round trip that is the server's
+//	cached.go  was the data where the experiment says
 //	fault.go   whose fault is it
 package block
 
@@ -62,6 +65,7 @@ type Timing struct {
 	Discard   time.Duration // at the start of each slice: caches refill after the other variant ran
 	Warmup    time.Duration // at least, per variant
 	WarmupCap time.Duration // at most, per variant
+	Settle    time.Duration // at most, after writing
 }
 
 // Run measures one block. An error that one variant caused is an *engine.SideError.
@@ -87,6 +91,7 @@ func Run(ctx context.Context, o Options) error {
 type block struct {
 	Options
 	random *rand.Rand
+	wrote  map[*arm]bool // servers that may still be busy with what a step wrote
 }
 
 // together boots the servers of some variants, measures all steps on them and stops them.
@@ -107,6 +112,7 @@ func (b *block) together(ctx context.Context, variants []Variant) (err error) {
 		}
 		arms = append(arms, a)
 	}
+	b.wrote = map[*arm]bool{}
 	for _, s := range b.Steps {
 		if err := b.step(ctx, s, arms); err != nil {
 			return err

@@ -28,11 +28,15 @@ type collector struct {
 	before  *counters
 	notes   map[string]string
 	changed int64 // rows that were really inserted, updated or deleted
+
+	statements float64
+	fromDisk   float64 // bytes that the server's processes had to fetch from the disk
+	knowsIO    bool
 }
 
 // latency is the merged histograms of one operation.
 type latency struct {
-	count             int64
+	count, ops        int64
 	service, response *hdrhistogram.Histogram
 	worst             float64
 }
@@ -53,6 +57,7 @@ func (c *collector) add(r driver.Result, sample engine.Sample, slice time.Durati
 	c.counted += sample.Seconds
 	c.total += max(slice.Seconds(), sample.Seconds)
 	c.changed += r.Effective
+	c.statements += float64(r.Statements)
 	c.m.Cost[engine.CostServerCPU] += sample.ServerCPU
 	c.m.Cost[engine.CostClientCPU] += sample.ClientCPU
 	c.m.Cost[engine.CostOperations] += sample.Ops
@@ -73,6 +78,7 @@ func (c *collector) merge(name string, op *driver.OpResult) {
 		c.hist[name] = l
 	}
 	l.count += op.Count
+	l.ops += op.Ops
 	l.worst = max(l.worst, op.MaxSeconds)
 	l.service = mergeHistogram(l.service, op.Service)
 	l.response = mergeHistogram(l.response, op.Response)
@@ -108,6 +114,9 @@ func (c *collector) measurement() engine.Measurement {
 	m.Ops = map[string]engine.Operation{}
 	for name, l := range c.hist {
 		op := engine.Operation{Count: l.count, MaxSeconds: l.worst}
+		if name != "" {
+			op.Count = l.ops // rows of an operation that inserts: its rate is that of rows
+		}
 		op.Service = encode(l.service)
 		op.Response = encode(l.response)
 		m.Ops[name] = op
@@ -177,6 +186,9 @@ func (c *collector) end(ctx context.Context) {
 	if c.step.Writes {
 		c.notes["rows changed"] = fmt.Sprint(c.changed)
 	}
+	c.noteTarget()
+	c.noteStalls()
+	c.checkCached()
 }
 
 // read returns nil when the server cannot be asked; the error that matters then comes from the step itself.

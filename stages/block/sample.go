@@ -7,6 +7,7 @@ import (
 	"pgpipeline/pipeline/engine"
 	"pgpipeline/stages/driver"
 	"pgpipeline/stages/sysstat"
+	"pgpipeline/stages/workload"
 )
 
 // take runs one slice and keeps it as a sample, with the CPU time of both sides and the state of the machine.
@@ -15,7 +16,9 @@ func (c *collector) take(ctx context.Context, pair, order int, slice time.Durati
 	used := c.arm.usage.Read()
 	began := time.Now()
 	discard := c.block.Timing.Discard
-	if c.step.Class != "steady" {
+	if c.step.FixedWork() {
+		discard = 0
+	} else if c.step.Class != workload.Steady {
 		discard = min(c.block.Timing.Warmup, slice/4)
 		slice += discard
 	}
@@ -36,6 +39,8 @@ func (c *collector) sample(r driver.Result, pair, order int, took time.Duration,
 		share = r.Seconds / took.Seconds()
 	}
 	c.m.Cost[engine.CostSwitches] += float64(usage.Switches) * share
+	c.fromDisk += float64(usage.ReadBytes) * share
+	c.knowsIO = usage.HasIO
 	return engine.Sample{
 		Pair: pair, Order: order, Start: r.Start, Seconds: r.Seconds, Ops: float64(r.Ops), Events: float64(r.Events),
 		Errors: counts(r.Errors), Retries: counts(r.Retries),

@@ -23,6 +23,10 @@ const maxSlice = 30 * time.Second
 // steady measures a step that only reads: short slices of all variants alternate in random order, so that whatever the
 // machine does hits all of them alike, with the connections kept open.
 func (b *block) steady(ctx context.Context, s workload.Step, arms []*arm) (err error) {
+	unmet, err := b.settle(ctx, arms, nil)
+	if err != nil {
+		return err
+	}
 	runs := make([]*collector, len(arms))
 	defer func() {
 		for _, r := range runs {
@@ -37,6 +41,7 @@ func (b *block) steady(ctx context.Context, s workload.Step, arms []*arm) (err e
 			return err
 		}
 		runs[i] = newCollector(b, s, a, session)
+		runs[i].unsettled(unmet)
 	}
 	slice, err := b.warmUp(ctx, s, runs)
 	if err != nil {
@@ -48,6 +53,9 @@ func (b *block) steady(ctx context.Context, s workload.Step, arms []*arm) (err e
 	err = b.pairs(ctx, s, runs, slice)
 	for _, r := range runs {
 		r.end(ctx)
+		if err == nil {
+			err = r.compareEmpty(ctx)
+		}
 	}
 	return b.give(runs, err)
 }
@@ -91,8 +99,11 @@ func (b *block) sliceFor(s workload.Step, events, seconds float64) time.Duration
 
 // sliceOf runs one slice: a stretch of time, or one pass for steps that are one.
 func sliceOf(ctx context.Context, s workload.Step, session *driver.Session, slice, discard time.Duration) (driver.Result, error) {
-	if s.Pass {
+	switch {
+	case s.Pass:
 		return session.Pass(ctx)
+	case s.Work:
+		return session.Work(ctx, workload.MaxWork)
 	}
 	return session.Slice(ctx, slice, discard)
 }

@@ -15,7 +15,7 @@ func (b *block) whole(ctx context.Context, s workload.Step, arms []*arm) error {
 	runs := make([]*collector, len(arms))
 	var err error
 	for order, i := range b.random.Perm(len(arms)) {
-		if runs[i], err = b.stretch(ctx, s, arms[i], order); err != nil {
+		if runs[i], err = b.stretch(ctx, s, arms, i, order); err != nil {
 			break
 		}
 	}
@@ -28,16 +28,26 @@ func (b *block) whole(ctx context.Context, s workload.Step, arms []*arm) error {
 	return b.give(made, err)
 }
 
-func (b *block) stretch(ctx context.Context, s workload.Step, a *arm, order int) (r *collector, err error) {
+func (b *block) stretch(ctx context.Context, s workload.Step, arms []*arm, i, order int) (r *collector, err error) {
+	a := arms[i]
 	b.Progress(engine.Progress{What: fmt.Sprintf("%s on %s", s.Name, a.Name), Total: s.Duration.Seconds(), Unit: "s"})
+	unmet, err := b.settle(ctx, arms, a)
+	if err != nil {
+		return nil, err
+	}
+	b.wrote[a] = true
 	session, err := b.session(ctx, s, a)
 	if err != nil {
 		return nil, err
 	}
 	r = newCollector(b, s, a, session)
+	r.unsettled(unmet)
 	defer func() { err = errors.Join(err, session.Close()) }()
 	r.begin(ctx)
 	_, err = r.take(ctx, 0, order, s.Duration)
 	r.end(ctx)
+	if err == nil {
+		err = r.compareEmpty(ctx)
+	}
 	return r, err
 }
