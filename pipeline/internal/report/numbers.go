@@ -14,6 +14,9 @@ import (
 // ratioText writes a ratio with two decimals, the convention of the published reports. A change that two decimals would hide gets
 // a third one.
 func ratioText(r gate.Ratio) string {
+	if r.Point >= 100 { // a cost of next to nothing in the base
+		return rateText(r.Point)
+	}
 	if text := fmt.Sprintf("%.2f", r.Point); !r.Changed || text != "1.00" {
 		return text
 	}
