@@ -3,6 +3,9 @@
 //
 // The client CPU of ours is that of the whole process, threads of the Go runtime included; that of the others is what the
 // kernel charged to the finished process, less what a run of one event takes.
+//
+// On a machine that is busy with other things the figures say more about those; `taskset -c 0 chrt -r 1 benchdriver -placements same-core`
+// keeps them out for as long as it runs.
 package main
 
 import (
