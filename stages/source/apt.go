@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,12 +56,8 @@ func (g *aptGetter) resolve(ctx context.Context, a *address) (Resolved, error) {
 		return g.job.resolveFile(ctx, a, "apt::"+a.fixed(a.src, nil))
 	}
 	pkg, version, _ := strings.Cut(a.src, "=")
-	state, err := g.state(a.query.Get("suite"))
+	state, err := g.updated(ctx, a.query.Get("suite"))
 	if err != nil {
-		return Resolved{}, err
-	}
-	defer os.RemoveAll(state.dir)
-	if err := state.update(ctx); err != nil {
 		return Resolved{}, err
 	}
 	r, err := g.choose(ctx, state, pkg, version)
@@ -87,6 +84,22 @@ func (g *aptGetter) check(a *address) error {
 		return fmt.Errorf("suite=%q is not the name of a suite", suite)
 	}
 	return nil
+}
+
+// updated is the state for a suite with its indexes fetched, which is done once per job.
+func (g *aptGetter) updated(ctx context.Context, suite string) (*aptState, error) {
+	if s := g.job.apt[suite]; s != nil {
+		return s, nil
+	}
+	s, err := g.state(suite)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.update(ctx); err != nil {
+		return nil, err
+	}
+	g.job.apt[suite] = s
+	return s, nil
 }
 
 func (g *aptGetter) state(suite string) (*aptState, error) {
@@ -129,7 +142,7 @@ func (g *aptGetter) choose(ctx context.Context, s *aptState, pkg, version string
 	if len(listed) == 0 {
 		return Resolved{}, fmt.Errorf("there is no source package %q in this suite%s", pkg, g.similar(ctx, s))
 	}
-	notes := s.notes
+	notes := slices.Clone(s.notes)
 	fits := 0
 	for _, v := range listed {
 		if version != "" && v != version && upstreamVersion(v) != version {

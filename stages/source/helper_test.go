@@ -22,7 +22,6 @@ type entry struct {
 	link string
 	body string
 	mode int64
-	size int64 // claimed; 0 is that of the body
 }
 
 func tarOf(t testing.TB, entries ...entry) []byte {

@@ -88,7 +88,7 @@ func TestMirrorIsTried(t *testing.T) {
 	_, f, dest := bring(t, Options{SHA256: sha256Of(data)}, gone.URL+"/pg.tar.gz", wrong.URL+"/pg.tar.gz", good.URL+"/pg.tar.gz")
 	wantFiles(t, dest, sourceTarFiles...)
 	notes := strings.Join(f.Notes, "\n")
-	for _, want := range []string{gone.URL + "/pg.tar.gz did not do", "404 Not Found", wrong.URL + "/pg.tar.gz did not do"} {
+	for _, want := range []string{gone.URL + "/pg.tar.gz was not used", "404 Not Found", wrong.URL + "/pg.tar.gz was not used"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("notes lack %q:\n%s", want, notes)
 		}
@@ -98,7 +98,7 @@ func TestMirrorIsTried(t *testing.T) {
 	}
 	// Without a checksum the first that answers is pinned.
 	r := resolved(t, Options{}, gone.URL+"/pg.tar.gz", good.URL+"/pg.tar.gz")
-	if r.Address != good.URL+"/pg.tar.gz" || !strings.Contains(strings.Join(r.Notes, " "), "did not answer") {
+	if r.Address != good.URL+"/pg.tar.gz" || !strings.Contains(strings.Join(r.Notes, " "), "was not used") {
 		t.Errorf("resolved %+v", r)
 	}
 }

@@ -98,10 +98,11 @@ func Local(addr, base string) bool {
 type job struct {
 	Options
 	mask *masker
+	apt  map[string]*aptState // by suite, with its indexes: alternatives are often packages of one suite
 }
 
 func newJob(opt Options, addrs []string) (*job, func(), error) {
-	j := &job{Options: opt, mask: newMasker(append(append([]string(nil), addrs...), opt.Mirrors...))}
+	j := &job{Options: opt, mask: newMasker(append(append([]string(nil), addrs...), opt.Mirrors...)), apt: map[string]*aptState{}}
 	j.Limits = j.Limits.orDefault()
 	if j.Log == nil {
 		j.Log = io.Discard
@@ -174,7 +175,7 @@ func Resolve(ctx context.Context, addrs []string, opt Options) (Resolved, error)
 		err = j.mask.error(explain(err))
 		j.logf("%s: %v", Mask(given), err)
 		failed = append(failed, fmt.Errorf("%s: %w", Mask(given), err))
-		notes = append(notes, fmt.Sprintf("%s did not answer: %s", Mask(given), firstLine(err)))
+		notes = append(notes, fmt.Sprintf("%s was not used: %s", Mask(given), firstLine(err)))
 	}
 	return Resolved{}, together(failed)
 }
@@ -280,7 +281,7 @@ func (j *job) fetch(ctx context.Context, r Resolved, dest string) (Facts, error)
 		err = j.mask.error(explain(err))
 		j.logf("%s: %v", Mask(given), err)
 		failed = append(failed, fmt.Errorf("%s: %w", Mask(given), err))
-		notes = append(notes, fmt.Sprintf("%s did not do: %s", Mask(given), firstLine(err)))
+		notes = append(notes, fmt.Sprintf("%s was not used: %s", Mask(given), firstLine(err)))
 		empty(dest)
 	}
 	return Facts{}, together(failed)
