@@ -54,6 +54,11 @@ var edits = []struct{ param, old, new, again string }{
 	{"load.seed", "rows: 1k", "rows: 1k, seed: 9", "load run"},
 	{"load.clients", "rows: 1k", "workload: insert, rows: 1k, clients: 2", "load run"},
 	{"load.through", "rows: 1k", "workload: insert, rows: 1k, through: l.i0", "load run"},
+	{"load.schema", "rows: 1k", "workload: insert, rows: 1k, schema: \"2023\"", "load run"},
+	{"load.shared", "rows: 1k", "workload: insert, rows: 1k, shared: true", "load run"},
+	{"load.partitions", "rows: 1k", "workload: insert, rows: 1k, partitions: 2", "load run"},
+	{"load.more_rows", "rows: 1k", "workload: insert, rows: 1k, more_rows: 10, through: l.i1", "load run"},
+	{"load.delete_per_insert", "rows: 1k", "workload: insert, rows: 1k, delete_per_insert: true, more_rows: 10, through: l.i1", "load run"},
 	{"load.primary_key", "rows: 1k", "rows: 1k, primary_key: false", "load run"},
 	{"run.steps", "[point-query]", "[hot-points]", measuredOnly},
 	{"run.clients", "duration: 10s", "duration: 10s, clients: 2", measuredOnly},
@@ -64,7 +69,11 @@ var edits = []struct{ param, old, new, again string }{
 	{"run.warmup_cap", "duration: 10s", "duration: 10s, warmup_cap: 20s", measuredOnly},
 	{"run.placement", "duration: 10s", "duration: 10s, placement: same-core", measuredOnly},
 	{"run.cached", "duration: 10s", "duration: 10s, cached: postgres", measuredOnly},
+	{"run.steps: a script", "[point-query]", "[{script: own.sql}]", measuredOnly},
+	{"run.perf", "duration: 10s", "duration: 10s, perf: true", measuredOnly},
 	{"run.sentinel", "duration: 10s", "duration: 10s, sentinel: true", measuredOnly},
+	{"run.delete_per_insert", "duration: 10s", "duration: 10s, delete_per_insert: true", measuredOnly},
+	{"run.settle", "duration: 10s", "duration: 10s, settle: 5s", measuredOnly},
 	{"run.seed", "duration: 10s", "duration: 10s, seed: 3", measuredOnly},
 
 	// Nothing runs again for any of these.
@@ -84,6 +93,7 @@ var edits = []struct{ param, old, new, again string }{
 func TestEveryKeyedFieldRunsTheRightStagesAgain(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "tree", "configure"), "PACKAGE_VERSION='18.6'\n")
+	write(t, filepath.Join(dir, "own.sql"), "SELECT 1;\n")
 	write(t, filepath.Join(dir, "p.patch"), "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n")
 	t.Setenv("PIPELINE_CACHE", filepath.Join(dir, "cache"))
 	before := keysOfText(t, dir, keysFile)
@@ -104,6 +114,15 @@ func TestEveryKeyedFieldRunsTheRightStagesAgain(t *testing.T) {
 			}
 		})
 	}
+	t.Run("script content", func(t *testing.T) {
+		text := strings.Replace(keysFile, "[point-query]", "[{script: own.sql}]", 1)
+		was := keysOfText(t, dir, text)
+		write(t, filepath.Join(dir, "own.sql"), "SELECT 2;\n")
+		now := keysOfText(t, dir, text)
+		if slices.Equal(was["run"], now["run"]) || !slices.Equal(was["load"], now["load"]) {
+			t.Error("a changed script must run the measurement again, and nothing else")
+		}
+	})
 	t.Run("fetch content", func(t *testing.T) {
 		write(t, filepath.Join(dir, "tree", "README"), "another tree\n")
 		after := keysOfText(t, dir, keysFile)
