@@ -54,6 +54,7 @@ func exitCode(ctx context.Context, err error) int {
 	var several spec.Errors
 	var node *engine.NodeError
 	var infra *store.Error
+	var side *engine.SideError
 	switch {
 	case err == nil:
 		return exitOK
@@ -65,6 +66,8 @@ func exitCode(ctx context.Context, err error) int {
 		return coded.code
 	case errors.As(err, &node):
 		return exitStage
+	case errors.As(err, &side):
+		return exitInvalid
 	case errors.As(err, &one), errors.As(err, &several):
 		return exitUsage
 	}

@@ -5,21 +5,34 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
+	"pgpipeline/pipeline/internal/report/redact"
 	"pgpipeline/pipeline/internal/store"
 )
 
 // Info is what the record says about the experiment. set is the command line's --set.
 func (p *Plan) Info(set []string) ExperimentInfo {
 	e := p.Experiment
-	info := ExperimentInfo{Name: e.Name, Doc: e.Doc, Path: e.Path, SHA256: e.SHA256, Text: string(e.Text), Set: set,
+	info := ExperimentInfo{Name: e.Name, Doc: e.Doc, Path: e.Path, SHA256: e.SHA256, Text: redact.Text(string(e.Text)), Set: hidden(set),
 		Groups: e.Groups, OnInconclusive: string(e.Gate.OnInconclusive)}
 	for _, a := range e.Asserts {
 		info.Asserts = append(info.Asserts, Assertion{Expr: a.Expr, Severity: a.Severity, Where: a.Where, Published: a.Published,
 			File: a.Pos.File, Line: a.Pos.Line, Column: a.Pos.Col})
 	}
 	return info
+}
+
+// hidden masks values of --set that are named like secrets: `token=abc`. They do not belong on disk.
+func hidden(set []string) []string {
+	out := slices.Clone(set)
+	for i, s := range out {
+		if name, value, ok := strings.Cut(s, "="); ok {
+			out[i] = name + "=" + redact.Value(name, value)
+		}
+	}
+	return out
 }
 
 // FacetList is what will be measured, as the record keeps it.
@@ -48,7 +61,7 @@ func (x *executor) newRecord() (*Record, error) {
 		rec.Started = x.Resume.Started
 	}
 	for _, v := range x.Experiment.Vars {
-		rec.Vars[v.Name] = v.Value.Text
+		rec.Vars[v.Name] = redact.Value(v.Name, v.Value.Text)
 	}
 	for _, f := range x.Facets {
 		blocks, damage, err := loadBlocks(x.Runs, f.Facet.EvidenceKey)
@@ -85,7 +98,7 @@ func (x *executor) adopt(rec *Record) error {
 // killed is what is known of a block whose process died.
 func killed(b BlockRecord) BlockRecord {
 	b.Ended, b.Complete, b.Measurements = b.Started, false, nil
-	b.Error, b.ErrorSide = "the run was killed in this block", "outside"
+	b.Error = "the run was killed in this block"
 	return b
 }
 

@@ -118,7 +118,10 @@ func (f *facetRun) next(ctx context.Context) (more bool, err error) {
 		return true, ctx.Err()
 	}
 	var side *SideError
-	if errors.As(err, &side) && side.Side != "outside" { // a verdict, not a broken stage: the judge says what it means
+	switch known := errors.As(err, &side); {
+	case known && side.Side == "outside": // the measurement is invalid; the stage is as good as it was
+		return false, fmt.Errorf("%s: %w", f.ID(), err)
+	case known: // a verdict, not a broken stage: the judge says what it means
 		f.send(Event{Type: Warning, Node: f.ID(), Kind: f.Kind.Name, Message: side.Error()})
 		return false, nil
 	}
@@ -260,7 +263,9 @@ func (f *facetRun) block(ctx context.Context, b *BlockRecord, steps []string) er
 	if err != nil {
 		b.Error = err.Error()
 		var side *SideError
-		if errors.As(err, &side) {
+		var infra *store.Error
+		// What the user stopped, or the disk, is no fault of what is measured: the block is measured again.
+		if errors.As(err, &side) && ctx.Err() == nil && !errors.As(err, &infra) {
 			b.ErrorSide = side.Side
 		}
 	}
@@ -273,7 +278,7 @@ func (f *facetRun) blockEnv(b *BlockRecord, steps []string, scratch string, log 
 		local[i] = f.localStep(s)
 	}
 	return &Env{
-		Scratch: scratch, Variants: f.variants, Host: f.Host, Log: log,
+		Dir: f.dir.Dir, Scratch: scratch, Variants: f.variants, Host: f.Host, Log: log,
 		Block: Block{Number: b.Number, Seed: b.Seed, Steps: local},
 		Progress: func(pr Progress) {
 			f.send(Event{Type: NodeProgress, Node: f.ID(), Kind: f.Kind.Name, Progress: &pr, Block: b.Number})

@@ -44,20 +44,32 @@ func (x *executor) nodes(ctx context.Context) error {
 
 // firstCause drops the cancellations that one failure causes in its neighbours, and the skips of what depends on it.
 func firstCause(err error) error {
-	var joined interface{ Unwrap() []error }
-	if !errors.As(err, &joined) {
-		return err
-	}
 	var kept []error
-	for _, e := range joined.Unwrap() {
+	for _, e := range flatten(err) {
 		if !errors.Is(e, errSkipped) && !errors.Is(e, context.Canceled) {
 			kept = append(kept, e)
 		}
 	}
-	if len(kept) == 0 {
+	switch len(kept) {
+	case 0:
 		return err
+	case 1:
+		return kept[0]
 	}
 	return errors.Join(kept...)
+}
+
+// flatten takes joined errors apart, which the pool joins one by one.
+func flatten(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var out []error
+	for _, e := range joined.Unwrap() {
+		out = append(out, flatten(e)...)
+	}
+	return out
 }
 
 var errSkipped = errors.New("an input failed")

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -166,6 +168,9 @@ func (p *Pending) Explain(err error) error {
 		return err
 	}
 	op := "make entry " + short(p.request.Key)
+	if kindOf(err) != Full && strings.Contains(err.Error(), "No space left on device") { // what a child process said
+		err = errors.Join(syscall.ENOSPC, err)
+	}
 	kind := kindOf(err)
 	switch {
 	case kind == Full, exists(p.Dir) && freeBytes(p.Dir) < fullBelow:
