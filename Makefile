@@ -3,7 +3,7 @@ GO       ?= go
 PIPELINE := bin/pipeline
 SOURCES  := $(shell find pipeline stages builder templates -name '*.go' -o -name '*.tmpl' -o -name '*.yaml' -o -name '*.yml' 2>/dev/null)
 
-.PHONY: demo test build vet fuzz bench bench-driver selfcheck docs install-demo install-test clean
+.PHONY: demo test build vet fuzz torture bench bench-driver selfcheck docs install-demo install-test clean
 
 build: $(PIPELINE)
 
@@ -25,6 +25,12 @@ vet:
 # A few seconds for each fuzz target; `go test -fuzz NAME PACKAGE` runs one for longer.
 fuzz:
 	.ci/fuzz 5s
+
+# Faults injected into the real tool, and what became of them: TORTURE=2m make torture. `make test` has a short form.
+torture: export TORTURE ?= 10m
+torture: install-test
+	$(GO) test -v -count 1 -timeout 60m -run 'TestTorture' ./pipeline
+	$(GO) test -v -count 1 -run 'TestKilled|TestEveryChangeFails|TestPowerFailure|TestSmallDisk' ./pipeline/internal/store -kills 300
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./pipeline/... ./stages/... ./builder/...

@@ -18,7 +18,7 @@ import (
 // files in the script. `pipeline` is this test binary.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"pipeline": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"pipeline": main,
 	})
 }
 
