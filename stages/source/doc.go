@@ -10,7 +10,7 @@
 //	    turns a moving reference into a fixed one.
 //	 2. Resolve tries the addresses in order and returns the first that answers (source.go). A file without a checksum is
 //	    downloaded to learn its sha256; held.go keeps it, without a name on the disk, for the Fetch that follows.
-//	 3. Fetch gets the file into its scratch folder (download.go), verifies it (checksum.go), unpacks it where it cannot do
+//	 3. Fetch (fetch.go) gets the file into its scratch folder (client.go), verifies it (checksum.go), unpacks it where it cannot do
 //	    harm (archive.go, unpack.go), and only then fills the destination (place.go).
 //
 // go-getter's own decompressors are not used: they follow what an archive says about links, and unpack before a checksum
