@@ -33,7 +33,7 @@ Every run measures at least one block and stops when all assertions are decided 
 
 // RunStage is the parameters of the run stage.
 type RunStage struct {
-	Steps         []RunStep       `yaml:"steps,one" doc:"steps in order: names, {list: sysbench-a}, or {step: random-points, range: 10, pre: true, clients: 8, rate: 2000/s}"`
+	Steps         []RunStep       `yaml:"steps,one" doc:"steps in order: names, {list: sysbench-a}, or {step: random-points, range: 10, pre: true, clients: 8, rate: 2000/s}, {script: own.sql}, {driver: pgbench, script: own.sql}"`
 	Clients       int             `yaml:"clients" doc:"connections that send statements, 1 to 512"`
 	Duration      engine.Duration `yaml:"duration" doc:"measured time per step, variant and block"`
 	WriteDuration engine.Duration `yaml:"write_duration" doc:"the same for steps that write; 0: duration"`
@@ -42,11 +42,14 @@ type RunStage struct {
 	WarmupCap     engine.Duration `yaml:"warmup_cap" doc:"the same, at most: warming ends when there is no trend any more"`
 	Placement     string          `yaml:"placement" doc:"CPUs of servers and clients: free, split (clients on the first, servers on the others), same-core (both on one), or server=2-7 client=0,1"`
 	Cached        string          `yaml:"cached" doc:"which case is meant: postgres (reads from shared_buffers), os (from the page cache) or none (from the disk); checked against the reads measured"`
+	Perf          bool            `yaml:"perf" doc:"after each step, profile the servers with perf for a few seconds more and keep folded stacks beside the run"`
 	Sentinel      bool            `yaml:"sentinel" doc:"measure a second copy of the base as well, as a live A/A check: no assertion is about it"`
 	Deletes       bool            `yaml:"delete_per_insert" doc:"for the insert benchmark: delete the oldest row for each one inserted, after l.x"`
 	Settle        engine.Duration `yaml:"settle" doc:"after writing, how long the other servers' autovacuum and the machine's dirty pages may take to come to rest before the next measurement; 0: no wait"`
 	Seed          engine.Count    `yaml:"seed" doc:"added to every block's seed"`
 	Budget        RunBudget       `yaml:"budget" key:"-" doc:"how much may be measured"`
+
+	programs programs // of the steps that the experiment brings itself
 }
 
 // RunBudget limits the measuring of one facet.
@@ -66,6 +69,7 @@ type RunStep struct {
 	Rate     engine.Rate     `yaml:"rate" doc:"events (rows, for steps that insert) per second over all clients: an open loop; absent: closed loop"`
 	Duration engine.Duration `yaml:"duration" doc:"measured time of this step; 0: that of the stage"`
 	Rows     engine.Count    `yaml:"rows" doc:"for l.i1 and l.i2: rows of each table to insert, in place of a duration"`
+	Own      RunProgram      `yaml:",inline"`
 	Commit   int             `yaml:"rows_per_commit" doc:"for steps that insert: rows of each INSERT; 0: the published number"`
 }
 
@@ -94,7 +98,7 @@ func (r *RunStage) Check(host engine.HostFacts) error {
 	}
 	_, err := r.resolve(workload.Params{Tables: 1, Rows: 1})
 	if err != nil {
-		return bad("steps", "", "%w", err)
+		return bad("steps", remedyOf(err), "%w", err)
 	}
 	return nil
 }
@@ -130,6 +134,11 @@ func (r *RunStage) resolve(p workload.Params) ([]workload.Step, error) {
 	for i, s := range r.Steps {
 		refs[i] = workload.StepRef{Step: s.Step, List: s.List, Range: s.Range, Pre: s.Pre, Clients: s.Clients,
 			Rate: float64(s.Rate), Duration: time.Duration(s.Duration), Rows: int64(s.Rows), RowsPerCommit: s.Commit}
+		own, err := r.programs.kind(i, s)
+		if err != nil {
+			return nil, err
+		}
+		refs[i].Own = own
 	}
 	steps, err := workload.Resolve(refs, p)
 	for i := range steps {
@@ -156,6 +165,9 @@ func (r *RunStage) Run(ctx context.Context, env *engine.Env) error {
 		ServerCPUs: cpus.server, ClientCPUs: cpus.client, Progress: env.Progress, Warn: env.Warn, Record: env.Record,
 		Timing: block.Timing{Slice: time.Duration(r.Slice), Discard: time.Duration(r.Slice) * 15 / 100,
 			Warmup: time.Duration(r.Warmup), WarmupCap: time.Duration(r.WarmupCap), Settle: time.Duration(r.Settle)}}
+	if o.Number = env.Block.Number; r.Perf {
+		o.Profiles = filepath.Join(env.Dir, "perf")
+	}
 	memory := int64(0)
 	var data LoadInfo
 	for _, v := range env.Variants {

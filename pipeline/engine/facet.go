@@ -141,6 +141,9 @@ func (p *planner) finishFacet(f *FacetPlan, i int) error {
 	f.Facet.MinBlocks, f.Facet.MaxBlocks = budget.MinBlocks, budget.MaxBlocks
 	r := newRecipe(f.Kind)
 	r.params("", f.Stage)
+	if err := p.fingerprint(r, f.Stage); err != nil {
+		return p.at(decl.Params, decl, err)
+	}
 	for k, v := range f.Facet.Variants {
 		r.add(fmt.Sprintf("variant %d", k), v.Name)
 		if len(f.Facet.Variants) == 1 {

@@ -349,17 +349,27 @@ func (p *planner) recipe(n *Node) (string, error) {
 			return "", err
 		}
 	}
-	if f, ok := n.Stage.(Fingerprinter); ok {
-		lines, err := f.Fingerprint(p.ctx, p.Host)
-		if err != nil {
-			return "", err
-		}
-		for _, l := range lines {
-			name, value, _ := strings.Cut(l, ": ")
-			r.add("host "+name, value)
-		}
+	if err := p.fingerprint(r, n.Stage); err != nil {
+		return "", err
 	}
 	return r.text(), nil
+}
+
+// fingerprint appends what a stage depends on beyond its parameters.
+func (p *planner) fingerprint(r *recipe, stage Stage) error {
+	f, ok := stage.(Fingerprinter)
+	if !ok {
+		return nil
+	}
+	lines, err := f.Fingerprint(p.ctx, p.Host)
+	if err != nil {
+		return err
+	}
+	for _, l := range lines {
+		name, value, _ := strings.Cut(l, ": ")
+		r.add("host "+name, value)
+	}
+	return nil
 }
 
 // at turns an error about a parameter into one that points at its line.

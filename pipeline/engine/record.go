@@ -144,6 +144,8 @@ type Measurement struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// Notes that reports show: effective deletes, cached: os confirmed, ...
 	Notes map[string]string `json:"notes,omitempty"`
+	// Outputs is what another load generator printed, slice by slice, when one ran the step.
+	Outputs []string `json:"outputs,omitempty"`
 }
 
 // Sample is what one slice yields.

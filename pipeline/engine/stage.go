@@ -147,7 +147,7 @@ type Block struct {
 
 // Env is what a stage sees of the world. It has nothing of the store, the report or the terminal.
 type Env struct {
-	Dir      string // to be filled; becomes a read-only entry when Run returns nil (Pure and Host stages)
+	Dir      string // to be filled; becomes a read-only entry when Run returns nil (Pure and Host stages); of the run (Measured and Derived)
 	Scratch  string // private, on the same file system as Dir, removed afterwards
 	Inputs   map[string]Input
 	Variants []Variant     // Measured stages: the facet's variants, base first

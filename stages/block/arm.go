@@ -60,7 +60,10 @@ func (a *arm) stop() error {
 }
 
 // session connects the clients of a step.
-func (b *block) session(ctx context.Context, s workload.Step, a *arm) (*driver.Session, error) {
+func (b *block) session(ctx context.Context, s workload.Step, a *arm) (client, error) {
+	if s.Kind.Tool != nil {
+		return b.tool(ctx, s, a)
+	}
 	seed := b.seed(s.Name)
 	db := a.server.ConnString(workload.Database)
 	if err := s.Prepare(ctx, db); err != nil {

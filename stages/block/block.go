@@ -11,6 +11,8 @@
 //	sample.go  one slice with everything that is measured around it
 //	collect.go samples -> measurements
 //	notes.go   what a measurement says about itself: stalls, missed targets, the share of a round trip that is the server's
+//	tool.go    steps that another load generator runs
+//	profile.go a few seconds more under perf
 //	cached.go  was the data where the experiment says
 //	fault.go   whose fault is it
 package block
@@ -42,6 +44,9 @@ type Options struct {
 	Cached  string // "postgres", "os", "none" or "": which case the experiment means to measure
 	Scratch string // for the copies of the data
 	Log     io.Writer
+	Number  int // of the block
+	// Profiles is the folder for folded stacks of the servers, one file per step and variant; "" for none.
+	Profiles string
 
 	Progress func(engine.Progress)
 	Warn     func(format string, args ...any)

@@ -19,7 +19,7 @@ type collector struct {
 	block   *block
 	step    workload.Step
 	arm     *arm
-	session *driver.Session
+	session client
 	m       engine.Measurement
 	began   time.Time // of the first slice
 	hist    map[string]*latency
@@ -41,7 +41,7 @@ type latency struct {
 	worst             float64
 }
 
-func newCollector(b *block, s workload.Step, a *arm, session *driver.Session) *collector {
+func newCollector(b *block, s workload.Step, a *arm, session client) *collector {
 	return &collector{block: b, step: s, arm: a, session: session, hist: map[string]*latency{}, notes: map[string]string{},
 		m: engine.Measurement{Step: s.Name, Variant: a.Name, Class: s.Class, Unit: s.Unit, Clients: s.Clients, Cost: map[string]float64{}}}
 }
@@ -57,6 +57,7 @@ func (c *collector) add(r driver.Result, sample engine.Sample, slice time.Durati
 	c.counted += sample.Seconds
 	c.total += max(slice.Seconds(), sample.Seconds)
 	c.changed += r.Effective
+	c.keepOutput()
 	c.statements += float64(r.Statements)
 	c.m.Cost[engine.CostServerCPU] += sample.ServerCPU
 	c.m.Cost[engine.CostClientCPU] += sample.ClientCPU

@@ -22,6 +22,9 @@ func (c *collector) take(ctx context.Context, pair, order int, slice time.Durati
 		discard = min(c.block.Timing.Warmup, slice/4)
 		slice += discard
 	}
+	if c.step.Kind.Tool != nil {
+		slice, discard = toolSlice(c.step, slice, discard)
+	}
 	r, err := sliceOf(ctx, c.step, c.session, slice, discard)
 	took := time.Since(began)
 	usage := c.arm.usage.Read().Minus(used)

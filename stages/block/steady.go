@@ -56,6 +56,9 @@ func (b *block) steady(ctx context.Context, s workload.Step, arms []*arm) (err e
 		if err == nil {
 			err = r.compareEmpty(ctx)
 		}
+		if err == nil {
+			err = r.profile(ctx)
+		}
 	}
 	return b.give(runs, err)
 }
@@ -98,7 +101,7 @@ func (b *block) sliceFor(s workload.Step, events, seconds float64) time.Duration
 }
 
 // sliceOf runs one slice: a stretch of time, or one pass for steps that are one.
-func sliceOf(ctx context.Context, s workload.Step, session *driver.Session, slice, discard time.Duration) (driver.Result, error) {
+func sliceOf(ctx context.Context, s workload.Step, session client, slice, discard time.Duration) (driver.Result, error) {
 	switch {
 	case s.Pass:
 		return session.Pass(ctx)

@@ -22,6 +22,10 @@ func (b *block) warmUp(ctx context.Context, s workload.Step, runs []*collector) 
 	var spent time.Duration
 	least, most := b.Timing.Warmup, max(b.Timing.Warmup, b.Timing.WarmupCap)
 	slice := max(b.Timing.Slice/2, 50*time.Millisecond)
+	tool := s.Kind.Tool != nil // a run of its own each time: its start is warm-up enough, and a trend cannot be seen
+	if tool {
+		slice = max(least, time.Second)
+	}
 	for {
 		sum, longest := 0.0, time.Duration(0)
 		for _, r := range runs {
@@ -38,7 +42,7 @@ func (b *block) warmUp(ctx context.Context, s workload.Step, runs []*collector) 
 		}
 		sums = append(sums, sum)
 		spent += longest
-		steady := s.Pass || len(sums) >= trendWindow && stat.TrendP(sums[len(sums)-trendWindow:]) > 0.05
+		steady := s.Pass || tool || len(sums) >= trendWindow && stat.TrendP(sums[len(sums)-trendWindow:]) > 0.05
 		if spent >= least && (steady || spent >= most) {
 			for _, r := range runs {
 				r.warm(spent, steady)

@@ -49,5 +49,8 @@ func (b *block) stretch(ctx context.Context, s workload.Step, arms []*arm, i, or
 	if err == nil {
 		err = r.compareEmpty(ctx)
 	}
+	if err == nil {
+		err = r.profile(ctx)
+	}
 	return r, err
 }

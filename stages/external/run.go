@@ -134,7 +134,7 @@ func (s *Session) result(out *Output, began time.Time, discard, cpu time.Duratio
 		r.Ops = int64(math.Round(part.QPS * seconds))
 		r.Statements = r.Ops
 	}
-	r.Operations[""] = &driver.OpResult{Count: r.Events, MaxSeconds: r.MaxSeconds}
+	r.Operations[""] = &driver.OpResult{Count: r.Events, Ops: r.Ops, MaxSeconds: r.MaxSeconds}
 	from := 0.0
 	for _, i := range out.Progress {
 		if from >= discard.Seconds()-0.01 {

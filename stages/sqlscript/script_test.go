@@ -34,7 +34,7 @@ INSERT INTO t VALUES ('it''s; fine', :delta)`)
 	}
 	want := []string{
 		"2 set id",
-		`4 sql SELECT c::text, ':id', "a:id", $$ ; :id $$, $q$ ; $q$, E'it\'s; ' /* hint; :id */ FROM t WHERE id = $1 AND other[1:2] = $1 + $2 [id delta]`,
+		`4 sql SELECT c::text, ':id', "a:id", $$ ; :id $$, $q$ ; $q$, E'it\'s; ' /* hint; :id */ FROM t WHERE id = $1 AND other[1:2] = $2 + $3 [id id delta]`,
 		"6 sleep 1ms",
 		"8 sql INSERT INTO t VALUES ('it''s; fine', $1) [delta]",
 	}

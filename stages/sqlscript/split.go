@@ -2,7 +2,6 @@ package sqlscript
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -137,7 +136,7 @@ func (s *splitter) statement() (st sqlStatement, problem string) {
 	return st, ""
 }
 
-// variable replaces :name by $n.
+// variable replaces :name by $n. Each place has a number of its own: the server may want another type there.
 func (s *splitter) variable(b *strings.Builder, st *sqlStatement) {
 	rest := s.text[s.at+1:]
 	end := strings.IndexFunc(rest, func(r rune) bool { return !isNameRune(r) })
@@ -150,12 +149,8 @@ func (s *splitter) variable(b *strings.Builder, st *sqlStatement) {
 		return
 	}
 	s.take(1 + end)
-	i := slices.Index(st.params, name)
-	if i < 0 {
-		i = len(st.params)
-		st.params = append(st.params, name)
-	}
-	fmt.Fprintf(b, "$%d", i+1)
+	st.params = append(st.params, name)
+	fmt.Fprintf(b, "$%d", len(st.params))
 }
 
 // escaped says that a quote opens a string with backslash escapes: E'...'.

@@ -143,6 +143,13 @@ func (s *Sampler) endedChildren() (float64, bool) {
 	return float64(fields.number(13)+fields.number(14)) * clockTick, true // cutime, cstime
 }
 
+// PIDs are the server's processes that run now.
+func (s *Sampler) PIDs() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pids()
+}
+
 // pids lists the postmaster and its children. The children file needs a kernel option that nearly all have; without it
 // /proc is searched.
 func (s *Sampler) pids() []int {

@@ -23,6 +23,8 @@ type StepRef struct {
 	// Rows of each table that a step of the insert benchmark inserts, in place of a duration; RowsPerCommit of its inserts.
 	Rows          int64
 	RowsPerCommit int
+	// Own is a kind that the experiment brings itself: SQL files, or another load generator. It takes no range.
+	Own *Kind
 }
 
 // Postwrite is the name of the maintenance action that follows phases of writing: vacuum, checkpoint, settle.
@@ -73,6 +75,9 @@ func resolve(ref StepRef, p Params) ([]Step, error) {
 	if ref.Step == Postwrite {
 		return []Step{{StepInfo: engine.StepInfo{Name: Postwrite}, Maintenance: Postwrite, Params: p,
 			Doc: "vacuum and analyze every table, checkpoint, wait until the disk is quiet"}}, nil
+	}
+	if ref.Own != nil {
+		return []Step{build(nil, ref.Own, stepName{kind: ref.Own.Name}, ref, p)}, nil
 	}
 	w, k, n, err := find(ref)
 	if err != nil {
@@ -285,6 +290,9 @@ func build(w *Workload, k *Kind, n stepName, ref StepRef, p Params) Step {
 
 // groupsOf lists the published groups that a step belongs to.
 func groupsOf(w *Workload, n stepName) []string {
+	if w == nil {
+		return nil
+	}
 	full := n.String()
 	n.rng = 0
 	var groups []string

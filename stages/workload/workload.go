@@ -6,6 +6,7 @@ import (
 
 	"pgpipeline/pipeline/engine"
 	"pgpipeline/stages/driver"
+	"pgpipeline/stages/external"
 )
 
 // All is every workload that there is.
@@ -57,6 +58,8 @@ type Kind struct {
 	Pass bool
 	// Operations with latencies of their own; empty: one, without a name.
 	Operations []string
+	// Tool runs the step in place of our own driver; nil: Program says what each client does.
+	Tool *external.Tool
 	// Program makes what one client does.
 	Program func(Build) driver.Program
 	// Programs does the same for kinds whose connections know of each other: it is called once per session.
