@@ -70,8 +70,20 @@ func exitCode(ctx context.Context, err error) int {
 		return exitInvalid
 	case errors.As(err, &one), errors.As(err, &several):
 		return exitUsage
+	case ofTheDisk(err):
+		return exitInfrastructure
 	}
 	return exitUsage
+}
+
+// ofTheDisk recognises what the operating system refuses whatever the user writes; a file that does not exist is a slip.
+func ofTheDisk(err error) bool {
+	for _, errno := range []syscall.Errno{syscall.EACCES, syscall.EPERM, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
 }
 
 // errorText is what is printed of an error: errors of an experiment file stand as they are, with their file and line first.
@@ -86,6 +98,8 @@ func errorText(err error) string {
 	switch {
 	case text == "", errors.As(err, &one), errors.As(err, &several), errors.As(err, &assertion):
 		return strings.TrimRight(text, "\n")
+	case errors.Is(err, context.Canceled):
+		return "pipeline: interrupted; `pipeline run --resume FILE` goes on where it stopped"
 	}
 	return "pipeline: " + text
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -227,7 +226,8 @@ func (x *executor) inputsOf(n *Node) (map[string]Input, error) {
 func (x *executor) input(n *Node) (Input, error) {
 	entry, why := x.Store.Lookup(n.Key)
 	if entry == nil {
-		return Input{}, fmt.Errorf("the entry of %s is gone: %s", n.ID, why.Text)
+		return Input{}, &store.Error{Kind: store.Vanished, Op: "use what " + n.ID + " made", Path: x.Store.Dir(),
+			Err: errors.New("it is gone: " + why.Text), Hint: "something removed it while it was in use; run again"}
 	}
 	return Input{Kind: n.Kind.Name, Key: n.Key, Dir: entry.Dir(), Params: n.Stage}, nil
 }
