@@ -2,8 +2,11 @@ package workload_test
 
 import (
 	"errors"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -154,6 +157,86 @@ func TestQueriesBesideInserts(t *testing.T) {
 	}
 }
 
+// The first statements of every connection of every step, as servers of three versions log them. Order says which role a
+// connection has; the generators of all are seeded.
+func TestInsertStatementsAsTheServerLogsThem(t *testing.T) {
+	for _, version := range []string{"11.21", "system", "17.0"} {
+		t.Run(version, func(t *testing.T) {
+			install := pgtest.Install(t, version)
+			log := &lockedBuffer{}
+			s, err := postgres.Start(t.Context(), postgres.Config{Install: install, DataDir: pgtest.DataDir(t, install), Log: log,
+				Conf: "fsync = off\nautovacuum = off\nlog_statement = all\nlog_line_prefix = '%a|'\n"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stop := sync.OnceValue(func() error { return s.Stop(t.Context()) })
+			defer stop()
+			var names []string
+			for _, schema := range []string{workload.SchemaToday, workload.Schema2023} {
+				p := workload.Params{Tables: 1, Rows: 100, Clients: 1, Insert: workload.Insert{Schema: schema, RowsPerCommit: 2}}
+				if schema == workload.SchemaToday {
+					loadSales(t, s, p, "l.x")
+				}
+				for _, name := range []string{"l.i0", "l.x", "l.i1", "qr100", "qp100"} {
+					label := schema + " " + name
+					p := p
+					p.Insert.DeletePerInsert = name != "qp100" // its ids depend on how far the deletes have come
+					step := resolve(t, p, name)[0]
+					once := func(s *driver.Session) (driver.Result, error) { return s.Pass(t.Context()) }
+					if name == "l.i1" { // its deletes wait for an insert
+						steps, err := workload.Resolve([]workload.StepRef{{Step: name, Rows: 2}}, p)
+						if err != nil {
+							t.Fatal(err)
+						}
+						step = steps[0]
+						once = func(s *driver.Session) (driver.Result, error) { return s.Work(t.Context(), time.Minute) }
+					}
+					session := openStep(t, s, step, " application_name='"+label+"'")
+					if _, err := once(session); err != nil {
+						t.Errorf("%s: %v", label, err)
+					}
+					if err := session.Close(); err != nil {
+						t.Error(err)
+					}
+					names = append(names, label)
+				}
+			}
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, "insert.golden", sorted(statements(log.String(), names)))
+		})
+	}
+}
+
+// manyRows is a long INSERT after its second row.
+var manyRows = regexp.MustCompile(`(\('[^()]*\),\('[^()]*\)),\('.*`)
+
+// pointIDs are the parameters of a point query, which depend on how far the inserts have come.
+var pointIDs = regexp.MustCompile(`\$1 = '\d+', \$2 = .*`)
+
+// sorted sorts the statements of a step, whose connections run at the same time, and shortens long ones.
+func sorted(text string) string {
+	text = pointIDs.ReplaceAllString(text, "(ten ids)")
+	parts := strings.Split(manyRows.ReplaceAllString(text, "$1, ..."), "\n\n")
+	for i, part := range parts {
+		lines := strings.Split(part, "\n")
+		if len(lines) > 1 {
+			var whole []string // a statement and its parameters
+			for _, l := range lines[1:] {
+				if strings.HasPrefix(l, "    ") && len(whole) > 0 {
+					whole[len(whole)-1] += "\n" + l
+				} else {
+					whole = append(whole, l)
+				}
+			}
+			slices.Sort(whole)
+			parts[i] = strings.Join(append(lines[:1], whole...), "\n")
+		}
+	}
+	return strings.Join(parts, "\n\n")
+}
+
 // A server that hangs for two seconds: the response times hold the inserts that were due in the meantime, the service times only
 // the one that was under way.
 func TestResponseTimesHoldWhatAHangingServerDelays(t *testing.T) {
@@ -214,4 +297,19 @@ func above(h *hdrhistogram.Histogram, limit time.Duration) (n int64) {
 		}
 	}
 	return n
+}
+
+// A load through l.i2 has really inserted and deleted; rows are the same for the same seed.
+func TestInsertLoadThroughTheInserts(t *testing.T) {
+	s := pgtest.Server(t, pgtest.Install(t, "system"), "autovacuum = off")
+	p := sales
+	p.Insert = workload.Insert{MoreRows: 500, DeletePerInsert: true}
+	loadSales(t, s, p, "l.i2")
+	// 400 and 100 more rows of each table, each with a delete; a session takes ids in portions of 1000.
+	if got := value(t, s, "SELECT count(*), min(transactionid), max(transactionid) FROM pi2"); got != "1000 501 2100" {
+		t.Errorf("rows, oldest and newest id: %s", got)
+	}
+	if got := value(t, s, "SELECT count(*) FROM pg_indexes WHERE tablename = 'pi2'"); got != "4" {
+		t.Errorf("%s indexes", got)
+	}
 }
