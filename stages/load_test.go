@@ -313,3 +313,31 @@ func TestServerCannotChangeTheOriginal(t *testing.T) {
 		t.Error("the server's account could write to the original")
 	}
 }
+
+// What only the insert benchmark has, and what it does not have.
+func TestInsertLoadRefuses(t *testing.T) {
+	for want, change := range map[string]func(*stages.LoadStage){
+		"tables: the insert benchmark has":      func(l *stages.LoadStage) { l.Tables = 2 },
+		"primary_key: the tables":               func(l *stages.LoadStage) { l.PrimaryKey = false },
+		`schema: "2022" is neither`:             func(l *stages.LoadStage) { l.Schema = "2022" },
+		`through: "l.i9" is none of`:            func(l *stages.LoadStage) { l.Through = "l.i9" },
+		"partitions: -1":                        func(l *stages.LoadStage) { l.Partitions = -1 },
+		"more_rows: it goes with":               func(l *stages.LoadStage) { l.MoreRows = 10 },
+		"more_rows: it goes with through":       func(l *stages.LoadStage) { l.Through = "l.i1" },
+		"delete_per_insert: it goes with":       func(l *stages.LoadStage) { l.Deletes = true },
+		"delete_per_insert: clients that share": func(l *stages.LoadStage) { l.Through, l.MoreRows, l.Deletes, l.Shared = "l.i1", 10, true, true },
+		"shared: only the insert benchmark":     func(l *stages.LoadStage) { l.Workload, l.Shared = "sysbench", true },
+	} {
+		load := stages.Load.New().(*stages.LoadStage)
+		load.Workload = "insert"
+		if err := load.Check(engine.HostFacts{}); err != nil {
+			t.Fatalf("the default is refused: %v", err)
+		}
+		change(load)
+		var field *engine.FieldError
+		err := load.Check(engine.HostFacts{})
+		if !errors.As(err, &field) || !strings.HasPrefix(err.Error(), want) || !strings.HasPrefix(want, field.Field) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
