@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"compress/bzip2"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -15,7 +16,6 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"pgpipeline/pipeline/proc"
-	"pgpipeline/stages/source/bzip2"
 )
 
 // format is how a file is packed, told by its first bytes: names lie, and mirrors rename.
@@ -50,9 +50,11 @@ func sniff(head []byte) format {
 	return plain
 }
 
-// decoders are programs that unpack a format better than what there is in Go: xz takes a third of the time of the Go
-// library, which only stands in for it. For bzip2 it is the other way round (package bzip2).
+// decoders are programs that unpack a format better than what there is in Go, which only stands in for them: xz takes a third
+// of the time of the Go library, bzip2 two thirds of the standard library's. A decoder of our own that used all processors was
+// faster still and a thousand lines that are not what this project is for.
 var decoders = map[format][]string{
+	bz2Format: {"bzip2", "-dc"},
 	xzFormat:  {"xz", "-dc", "-T0", "--memlimit-decompress=2GiB"},
 	zstFormat: {"zstd", "-dc", "-q"},
 }
@@ -143,7 +145,7 @@ func decodeHere(f io.Reader, form format) (io.ReadCloser, error) {
 		}
 		return r, nil
 	case bz2Format:
-		return bzip2.NewReader(f), nil
+		return io.NopCloser(bzip2.NewReader(f)), nil
 	case xzFormat:
 		r, err := xz.NewReader(f)
 		if err != nil {
