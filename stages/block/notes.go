@@ -19,9 +19,13 @@ func (c *collector) noteTarget() {
 	if target <= 0 || c.counted <= 0 {
 		return
 	}
-	inserted := 0.0
+	// The schedule ends with the step's time; the last query may take longer.
+	seconds, inserted := c.counted, 0.0
+	if d := c.step.Duration.Seconds(); d > 0 && !c.step.FixedWork() {
+		seconds = min(seconds, d)
+	}
 	if l := c.hist["insert"]; l != nil {
-		inserted = float64(l.ops) / c.counted
+		inserted = float64(l.ops) / seconds
 	}
 	c.notes["insert rate"] = fmt.Sprintf("%.1f of %.0f rows/s", inserted, target)
 	if inserted < metTarget*target {
