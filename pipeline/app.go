@@ -8,12 +8,15 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"pgpipeline/pipeline/engine"
 	"pgpipeline/pipeline/internal/spec"
 	"pgpipeline/pipeline/internal/store"
+	"pgpipeline/pipeline/internal/ui"
 	"pgpipeline/stages"
 )
 
@@ -22,6 +25,16 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	color          string
+	view           atomic.Pointer[ui.Sink] // that shows a run right now
+}
+
+// notice tells the user something at any time: through the view of the run while there is one, which would paint over it.
+func (a *app) notice(text string) {
+	if view := a.view.Load(); view != nil {
+		(*view).Event(engine.Event{Time: time.Now(), Type: engine.Warning, Message: text})
+		return
+	}
+	fmt.Fprintln(a.stderr, "\npipeline: "+text)
 }
 
 // verbs are the commands in the order of the help text. A new verb is one file and one line here.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -94,7 +95,7 @@ func reportCommand(a *app) *cobra.Command {
 
 // render writes a report to a file or to stdout. A file appears whole or not at all.
 func (a *app) render(format, output string, rec *engine.Record, judge *gate.Gate) error {
-	in := report.Input{Record: rec, Verdict: judge.Judge(rec), Color: output == "" && a.colored(a.stdout), Width: terminalWidth(a.stdout)}
+	in := report.Input{Record: rec, Verdict: judge.Judge(rec), Color: output == "" && a.colored(a.stdout), Width: terminalWidth(a.stdout), Files: runFiles(rec)}
 	if output == "" {
 		return report.Render(format, in, a.stdout)
 	}
@@ -108,4 +109,13 @@ func formatList() string {
 		lines[i] = n + " (" + docs[n] + ")"
 	}
 	return strings.Join(lines, ", ")
+}
+
+// runFiles is the directory of a run, for excerpts of its logs; nil when it is not here.
+func runFiles(rec *engine.Record) fs.FS {
+	run, err := openRuns().Load(rec.ID)
+	if err != nil {
+		return nil
+	}
+	return os.DirFS(run.Dir)
 }

@@ -104,7 +104,8 @@ func (a *app) follow(ctx context.Context, plan *engine.Plan, opt engine.RunOptio
 		return nil, usage("--progress %q: use one of %s", mode, strings.Join(ui.Modes, ", "))
 	}
 	view := ui.New(mode, a.stderr)
-	defer view.Close()
+	a.view.Store(&view)
+	defer func() { a.view.Store(nil); view.Close() }()
 	opt.Sink = view.Event
 	return plan.Run(ctx, opt)
 }
@@ -117,7 +118,7 @@ func (a *app) conclude(rec *engine.Record, judge *gate.Gate, runErr error, asJSO
 	if asJSON {
 		format = "json"
 	}
-	in := report.Input{Record: rec, Verdict: verdict, Color: a.colored(a.stdout), Width: terminalWidth(a.stdout)}
+	in := report.Input{Record: rec, Verdict: verdict, Color: a.colored(a.stdout), Width: terminalWidth(a.stdout), Files: runFiles(rec)}
 	if err := report.Render(format, in, a.stdout); err != nil {
 		return errors.Join(runErr, err)
 	}

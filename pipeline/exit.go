@@ -3,12 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"pgpipeline/pipeline/engine"
 	"pgpipeline/pipeline/gate"
@@ -104,9 +103,12 @@ func errorText(err error) string {
 	return "pipeline: " + text
 }
 
+// burst is how long further signals count as the first one: timeout(1) and some shells send the same one twice.
+const burst = 300 * time.Millisecond
+
 // interruptible returns a context that the first SIGINT or SIGTERM ends; a second one ends the process at once. Children die
-// with it.
-func interruptible(parent context.Context, stderr io.Writer) (context.Context, func()) {
+// with it. notice says so to the user.
+func interruptible(parent context.Context, notice func(string)) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -114,10 +116,13 @@ func interruptible(parent context.Context, stderr io.Writer) (context.Context, f
 		if _, ok := <-signals; !ok {
 			return
 		}
-		fmt.Fprintln(stderr, "\npipeline: stopping: servers are shut down and the record is written; a second signal kills")
+		first := time.Now()
+		notice("stopping: servers are shut down and the record is written; a second signal kills")
 		cancel()
-		if _, ok := <-signals; ok {
-			os.Exit(exitInterrupted)
+		for range signals {
+			if time.Since(first) > burst {
+				os.Exit(exitInterrupted)
+			}
 		}
 	}()
 	return ctx, func() { signal.Stop(signals); close(signals); cancel() }

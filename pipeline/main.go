@@ -22,9 +22,9 @@ func main() {
 
 // Main runs one command line and returns its exit code. Data goes to stdout, everything else to stderr.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := interruptible(context.Background(), stderr)
-	defer stop()
 	app := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	ctx, stop := interruptible(context.Background(), app.notice)
+	defer stop()
 	root := app.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(stdin)

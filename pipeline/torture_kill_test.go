@@ -260,7 +260,10 @@ func tortureSignals(t *testing.T, count *tally, budget time.Duration) {
 		kind, phase := kinds[round%len(kinds)], []string{"measure", "load", "boot", "fetch", "build"}[round%5]
 		k.reset(phase)
 		p := k.at(phase)
-		for _, s := range kind.signals {
+		for i, s := range kind.signals {
+			if i > 0 {
+				time.Sleep(2 * burst) // sooner it would be taken for the first one
+			}
 			_ = p.cmd.Process.Signal(s)
 		}
 		if code := p.code(); code == 0 {
