@@ -79,6 +79,9 @@ func (a *app) run(ctx context.Context, path string, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := errors.Join(plan.CheckGlobs("--only", f.only), plan.CheckGlobs("--skip", f.skip)); err != nil {
+		return usage("%w", err)
+	}
 	if plan.NewPins && !f.locked {
 		if err := spec.WriteLock(spec.LockPath(path), plan.Locks()); err != nil {
 			return err

@@ -118,6 +118,28 @@ func readOnlyCache(t *testing.T, count *tally) {
 	})
 }
 
+// everybodys copies a program to where every account may run it: go test builds in a directory that is closed to others.
+func everybodys(t *testing.T, program string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "pipeline-tool-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	text, err := os.ReadFile(program)
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	copied := filepath.Join(dir, "pipeline")
+	if err == nil {
+		err = os.WriteFile(copied, text, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return copied
+}
+
 // noPermission runs the tool as somebody who may not write to the cache, to the results, or whose cache others may write.
 func noPermission(t *testing.T, count *tally) {
 	r := newRig(t, count, tortureFile)
@@ -127,6 +149,7 @@ func noPermission(t *testing.T, count *tally) {
 	}
 	as := func() *tool {
 		cmd := r.command("run", "t.yaml", "--progress", "json")
+		cmd.Path = everybodys(t, cmd.Path)
 		if who != nil {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: who.UID, Gid: who.GID}}
 		}

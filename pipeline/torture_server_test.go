@@ -152,7 +152,12 @@ func (r *rig) serverFault(f serverFault) {
 // busy waits for the server whose client writes, and returns it.
 func (r *rig) busy(p *tool) victim {
 	r.t.Helper()
-	for p.cmd.ProcessState == nil { // the server says in its title what it does; nothing tells when that changes
+	for { // the server says in its title what it does; nothing tells when that changes
+		select {
+		case <-p.ended:
+			r.t.Fatal("the tool ended")
+		default:
+		}
 		for _, pid := range proc.Descendants(p.cmd.Process.Pid) {
 			title, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 			if bytes.Contains(title, []byte(" UPDATE")) && !bytes.Contains(title, []byte("waiting")) {
@@ -160,8 +165,6 @@ func (r *rig) busy(p *tool) victim {
 			}
 		}
 	}
-	r.t.Fatal("the tool ended")
-	return victim{}
 }
 
 func parent(pid int) (ppid int) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"time"
 
 	"pgpipeline/pipeline/internal/store"
@@ -177,51 +176,6 @@ func (f *facetRun) overBudget() string {
 		return fmt.Sprintf("the budget of %v is spent", limit.Time)
 	}
 	return ""
-}
-
-func (f *facetRun) blocksByStep() map[string]int {
-	counts := map[string]int{}
-	for _, b := range f.evidence {
-		seen := map[string]bool{}
-		for _, m := range b.Measurements {
-			if !seen[m.Step] && m.Invalid == "" {
-				seen[m.Step] = true
-				counts[m.Step]++
-			}
-		}
-	}
-	return counts
-}
-
-// chosen keeps the wanted steps, and every step that writes while a later one is kept: it makes the state that the later one
-// sees. --only and --skip have the last word.
-func (f *facetRun) chosen(want func(string) bool) []string {
-	keep := make([]bool, len(f.Facet.Steps))
-	later := false
-	for i := len(keep) - 1; i >= 0; i-- {
-		s := f.Facet.Steps[i]
-		keep[i] = f.selected(s.Name) && (want(s.Name) || s.Writes && later)
-		later = later || keep[i]
-	}
-	var out []string
-	for i, k := range keep {
-		if k {
-			out = append(out, f.Facet.Steps[i].Name)
-		}
-	}
-	return out
-}
-
-func (f *facetRun) selected(step string) bool {
-	match := func(globs []string) bool {
-		for _, g := range globs {
-			if ok, _ := path.Match(g, step); ok || g == step {
-				return true
-			}
-		}
-		return false
-	}
-	return (len(f.Only) == 0 || match(f.Only)) && !match(f.Skip)
 }
 
 func (f *facetRun) newBlock() *BlockRecord {
