@@ -217,7 +217,7 @@ func (l *LoadStage) fill(ctx context.Context, env *engine.Env, install postgres.
 	if err != nil {
 		return facts, err
 	}
-	defer func() { err = errors.Join(err, server.Stop(context.WithoutCancel(ctx))) }()
+	defer func() { err = endLoad(ctx, server, err) }()
 	facts, err = workload.Load(ctx, workload.LoadOptions{
 		ConnString: server.ConnString, Workload: string(l.Workload), Through: l.Through, Seed: l.Seed, Jobs: l.Jobs,
 		Params: l.params(),
@@ -238,6 +238,18 @@ func (l *LoadStage) fill(ctx context.Context, env *engine.Env, install postgres.
 		return facts, fmt.Errorf("%w\n%s", err, strings.Join(severe[max(0, len(severe)-5):], "\n"))
 	}
 	return facts, err
+}
+
+// endLoad stops the server: cleanly after a load, since every block starts from what it leaves, and at once after a failed one,
+// whose data is of no use. On a full disk a clean stop would try to write its checkpoint for as long as it may.
+func endLoad(ctx context.Context, server *postgres.Server, failed error) error {
+	if failed != nil && ctx.Err() == nil {
+		at, cancel := context.WithCancel(ctx)
+		cancel()
+		_ = server.Stop(at) // that it was not clean is no news
+		return failed
+	}
+	return errors.Join(failed, server.Stop(context.WithoutCancel(ctx)))
 }
 
 func (l *LoadStage) info(install postgres.Install, facts workload.LoadFacts, control postgres.Control, options []string) LoadInfo {
