@@ -50,13 +50,20 @@ func (b *block) boot(ctx context.Context, v Variant) (*arm, error) {
 	return a, nil
 }
 
-func (a *arm) stop() error {
+// stop ends the server: cleanly, unless the block has failed. Its data is thrown away, and on a full disk a clean stop would wait
+// for a checkpoint that cannot be written.
+func (a *arm) stop(failed bool) error {
 	if a.server == nil {
 		return nil
 	}
 	a.usage.Close()
 	// The context of the run may have ended; the server is stopped all the same.
-	return a.server.Stop(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if failed {
+		cancel()
+	}
+	return a.server.Stop(ctx)
 }
 
 // session connects the clients of a step.

@@ -104,7 +104,7 @@ func (b *block) together(ctx context.Context, variants []Variant) (err error) {
 	var arms []*arm
 	defer func() {
 		for _, a := range arms {
-			if stopErr := a.stop(); stopErr != nil && err == nil {
+			if stopErr := a.stop(err != nil && ctx.Err() == nil); stopErr != nil && err == nil {
 				err = b.blame(a, stopErr)
 			}
 		}

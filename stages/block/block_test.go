@@ -29,8 +29,26 @@ type rig struct {
 	options block.Options
 	mu      sync.Mutex
 	made    []engine.Measurement
-	log     bytes.Buffer
+	log     logBuffer
 	onBusy  func(what string) // called with each progress text
+}
+
+// logBuffer takes the lines of the block and of its servers, as the log file of a node does.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 // loaded makes a data directory with one small table and returns it, cleanly stopped.

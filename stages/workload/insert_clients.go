@@ -307,8 +307,8 @@ const rowsBeforeIndex = 100
 
 // indexPrograms are the clients of l.x, which is one pass: each builds the indexes of its tables, one after another.
 func indexPrograms(b Build) func(client int) driver.Program {
+	b.Clients = min(b.Clients, insertTableCount(b.Params))
 	return func(client int) driver.Program {
-		b.Clients = min(b.Clients, insertTableCount(b.Params))
 		tables := tablesOf(b.Params, client)
 		s := statementMaker{tables: tables, schema: b.Insert.Schema, commit: rowsBeforeIndex, day: 59}
 		return driver.Program{OpsPerEvent: int64(len(tables)) * (b.Rows + rowsBeforeIndex), Event: func(c *driver.Client) error {

@@ -80,6 +80,10 @@ func parameters(t *testing.T, typ reflect.Type, path string) {
 		if !f.IsExported() || f.Anonymous || f.Tag.Get("yaml") == "-" {
 			continue
 		}
+		if f.Tag.Get("yaml") == ",inline" {
+			parameters(t, f.Type, path)
+			continue
+		}
 		name := path + yamlName(f)
 		if !fieldName.MatchString(yamlName(f)) {
 			t.Errorf("field %s has the yaml name %q", f.Name, yamlName(f))
