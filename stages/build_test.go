@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"pgpipeline/builder"
@@ -35,7 +34,6 @@ func openDir(t *testing.T) string {
 // buildRun is an environment for one build, and what the stage said in it.
 type buildRun struct {
 	env      *engine.Env
-	mu       sync.Mutex
 	log      bytes.Buffer
 	warnings []string
 	facts    map[string]string

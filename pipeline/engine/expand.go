@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"sort"
 	"strings"
 
@@ -186,11 +185,4 @@ func sortedKeys[V any](m map[string]V) []string {
 	}
 	sort.Strings(keys)
 	return keys
-}
-
-func cellText(c cell) string {
-	if len(c.axes) == 0 {
-		return "the only cell"
-	}
-	return fmt.Sprintf("cell %s", c.only(func(string) bool { return true }))
 }
