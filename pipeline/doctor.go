@@ -84,7 +84,7 @@ func disk(engine.HostFacts) finding {
 }
 
 func buildTools(engine.HostFacts) finding {
-	missing := builder.Requirements(builder.Query{Recipe: "autotools"})
+	missing := builder.Requirements(builder.Query{Recipe: "autotools", Configure: []string{"--with-lz4"}})
 	if len(missing) == 0 {
 		return finding{"ok", "build tools", "all there", ""}
 	}

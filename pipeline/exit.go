@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"pgpipeline/builder"
 	"pgpipeline/pipeline/engine"
 	"pgpipeline/pipeline/gate"
 	"pgpipeline/pipeline/internal/spec"
@@ -54,12 +55,13 @@ func exitCode(ctx context.Context, err error) int {
 	var node *engine.NodeError
 	var infra *store.Error
 	var side *engine.SideError
+	var tools *builder.MissingError
 	switch {
 	case err == nil:
 		return exitOK
 	case ctx.Err() != nil:
 		return exitInterrupted
-	case errors.As(err, &infra):
+	case errors.As(err, &infra), errors.As(err, &tools):
 		return exitInfrastructure
 	case errors.As(err, &coded):
 		return coded.code

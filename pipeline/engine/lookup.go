@@ -102,6 +102,9 @@ func wordChanges(lines []string, word func(name, was, now string) string) string
 	var parts []string
 	for i := 0; i < len(lines); i++ {
 		name, value, _ := strings.Cut(lines[i][2:], ": ")
+		if strings.HasSuffix(name, ".#") || value == `""` && lines[i][0] == '+' {
+			continue // the lines that were counted, and what was left empty, say nothing more
+		}
 		if strings.HasPrefix(lines[i], "- ") && i+1 < len(lines) && strings.HasPrefix(lines[i+1], "+ "+name+": ") {
 			_, now, _ := strings.Cut(lines[i+1], ": ")
 			parts = append(parts, word(name, value, now))

@@ -241,9 +241,6 @@ func (p *planner) decode(i int, c cell) (Stage, *spec.Value, error) {
 	if s, ok := stage.(Based); ok {
 		s.SetBase(p.Base)
 	}
-	if s, ok := stage.(Located); ok {
-		s.SetBase(p.Base)
-	}
 	if s, ok := stage.(Checker); ok {
 		if err := s.Check(p.Host); err != nil {
 			return nil, nil, p.at(params, decl, err)

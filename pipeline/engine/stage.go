@@ -58,10 +58,6 @@ type Stage interface {
 // Based is a stage with file names relative to the directory of the experiment file. SetBase is called before Check.
 type Based interface{ SetBase(dir string) }
 
-// Located is a stage with parameters that name files: it is told, before anything else, which directory relative ones start
-// from: that of the experiment file.
-type Located interface{ SetBase(dir string) }
-
 // Checker is a stage that can refuse its parameters before anything runs. Errors that name a parameter should be a
 // FieldError, so that the message can point at the line.
 type Checker interface{ Check(host HostFacts) error }
