@@ -41,7 +41,7 @@ type RunStage struct {
 	Warmup        engine.Duration `yaml:"warmup" doc:"time before measuring, at least, per step, variant and block"`
 	WarmupCap     engine.Duration `yaml:"warmup_cap" doc:"the same, at most: warming ends when there is no trend any more"`
 	Placement     string          `yaml:"placement" doc:"CPUs of servers and clients: free, split (clients on the first, servers on the others), same-core (both on one), or server=2-7 client=0,1"`
-	Cached        string          `yaml:"cached" doc:"which case is meant: postgres (reads from shared_buffers), os (from the page cache) or none (from the disk); checked against the reads measured"`
+	Cached        string          `yaml:"cached" doc:"which case is meant: postgres (reads from shared_buffers), os (from the page cache) or none (from the disk): brought about when a server has started, for none before each step, and checked against the reads measured"`
 	Perf          bool            `yaml:"perf" doc:"after each step, profile the servers with perf for a few seconds more and keep folded stacks beside the run"`
 	Sentinel      bool            `yaml:"sentinel" doc:"measure a second copy of the base as well, as a live A/A check: no assertion is about it"`
 	Deletes       bool            `yaml:"delete_per_insert" doc:"for the insert benchmark: delete the oldest row for each one inserted, after l.x"`

@@ -13,7 +13,7 @@
 //	notes.go   what a measurement says about itself: stalls, missed targets, the share of a round trip that is the server's
 //	tool.go    steps that another load generator runs
 //	profile.go a few seconds more under perf
-//	cached.go  was the data where the experiment says
+//	cached.go  bring the data to where the experiment says, and look whether it was there
 //	fault.go   whose fault is it
 package block
 
@@ -116,6 +116,9 @@ func (b *block) together(ctx context.Context, variants []Variant) (err error) {
 			return err
 		}
 		arms = append(arms, a)
+		if err := b.bringAbout(ctx, a); err != nil {
+			return err
+		}
 	}
 	b.wrote = map[*arm]bool{}
 	for _, s := range b.Steps {
@@ -133,7 +136,11 @@ func (b *block) step(ctx context.Context, s workload.Step, arms []*arm) error {
 	switch {
 	case s.Maintenance != "":
 		return b.maintain(ctx, s, arms)
-	case s.Class == workload.Steady:
+	}
+	if err := b.dropCaches(ctx, arms); err != nil {
+		return err
+	}
+	if s.Class == workload.Steady {
 		return b.steady(ctx, s, arms)
 	}
 	return b.whole(ctx, s, arms)

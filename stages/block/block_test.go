@@ -282,3 +282,35 @@ func killWhenBusy(dir, variant string, signal syscall.Signal) {
 		time.Sleep(10 * time.Millisecond)
 	}
 }
+
+// TestCachedIsBroughtAbout measures the same reads with the data in each of the places that an experiment can ask for.
+func TestCachedIsBroughtAbout(t *testing.T) {
+	for _, cached := range []string{"postgres", "os", "none"} {
+		t.Run(cached, func(t *testing.T) {
+			r := newRig(t, "17.0", "scan")
+			r.options.Cached = cached
+			conf := map[string]string{"os": "shared_buffers = 256kB\n", "none": "shared_buffers = 256kB\ndebug_io_direct = data\n"}[cached]
+			for i := range r.options.Variants {
+				r.options.Variants[i].Conf += conf // fewer buffers than the table has pages
+			}
+			scratch, err := os.MkdirTemp("/var/tmp", "pipeline-block-") // on a disk, where /tmp may be memory
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer os.RemoveAll(scratch)
+			os.Chmod(scratch, 0o755)
+			r.options.Scratch = scratch
+			if err := r.run(); err != nil {
+				t.Fatalf("%v\n%s", err, r.log.String())
+			}
+			want := map[string]string{"postgres": "pages read into shared_buffers", "os": "MB read into the page cache", "none": ""}[cached]
+			if log := r.log.String(); !strings.Contains(log, want) {
+				t.Errorf("the log does not say %q:\n%s", want, log)
+			}
+			m := r.of("scan", "b")
+			if len(m.Warnings) > 0 || !strings.HasPrefix(m.Notes["cached"], cached+" was meant") {
+				t.Errorf("note %q, warnings %q", m.Notes["cached"], m.Warnings)
+			}
+		})
+	}
+}

@@ -54,11 +54,11 @@ func TestCachedIsCheckedAgainstReads(t *testing.T) {
 		deviceRead float64
 	}{
 		{cached: "", hit: 1, read: 1},
-		{cached: "postgres", hit: 1000, read: 10},
-		{cached: "postgres", hit: 1000, read: 100, want: "too many pages were not in shared_buffers"},
+		{cached: "postgres", hit: 10000, read: 100},
+		{cached: "postgres", hit: 10000, read: 1000, want: "too many pages were not in shared_buffers"},
 		{cached: "os", hit: 500, read: 500},
 		{cached: "os", hit: 500, read: 500, fetched: 100 * page, want: "had to read from the disk"},
-		{cached: "os", hit: 1000, read: 10, want: "nearly all pages were in shared_buffers"},
+		{cached: "os", hit: 1000, read: 100, want: "nearly all pages were in shared_buffers"},
 		{cached: "none", hit: 500, read: 500, fetched: 100 * page},
 		{cached: "none", hit: 500, read: 500, fetched: 10 * page, want: "the operating system had nearly all pages"},
 		{cached: "none", hit: 500, read: 500, knowsNoIO: true, deviceRead: 100 * page},
