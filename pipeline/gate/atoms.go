@@ -78,6 +78,9 @@ func (s sitting) sequentialAtom(out *Atom, d *detail, e *sequential) {
 		return
 	}
 	out.MinutesNeeded = s.minutesNeeded(e, d, math.Abs(t.Centre()-c))
+	if s.futile(e, d, math.Abs(t.Centre()-c)) {
+		out.Reason = "futile"
+	}
 }
 
 // claimLimit is the comparison inside slower, faster and same.
@@ -95,15 +98,34 @@ func claimLimit(d *detail) (op string, limit float64) {
 	return ">", 1 - d.request.asked()
 }
 
+// futileReach is how many times the blocks that are left have to be hopeless before they are not measured.
+const futileReach = 4
+
+// futile says that more blocks are a waste: half of the budget is spent, and even four times what is left would not decide if the
+// estimate were the truth. It ends an undecided comparison as undecided, so that it costs no error of either kind.
+func (s sitting) futile(e *sequential, d *detail, distance float64) bool {
+	boots := e.pairs.Boots()
+	if boots < 2 || d.left <= 0 || d.left > boots {
+		return false
+	}
+	p := s.power(e)
+	at := boots + futileReach*d.left
+	level := e.schedule.Level(e.schedule.LooksBy(at)-1, s.levels.pass) // the lenient side: failing takes more
+	return level <= 0 || distance/p.SE(float64(at)) < -stat.NormalQuantile(level)
+}
+
+func (s sitting) power(e *sequential) stat.Power {
+	return stat.Power{Spread: e.pairs.Spread(), Boot: e.boot, PairsPerBlock: float64(len(e.pairs.Diff)) / float64(e.pairs.Boots()),
+		Alpha: s.levels.pass, Schedule: e.schedule}
+}
+
 // minutesNeeded forecasts how much more measuring would decide with 80 % probability, if the estimate were the truth.
 func (s sitting) minutesNeeded(e *sequential, d *detail, distance float64) float64 {
 	boots := e.pairs.Boots()
 	if boots < 2 {
 		return 0
 	}
-	p := stat.Power{Spread: e.pairs.Spread(), Boot: e.boot, PairsPerBlock: float64(len(e.pairs.Diff)) / float64(boots),
-		Alpha: s.levels.pass, Schedule: e.schedule}
-	need := p.BlocksNeeded(distance, 0.8)
+	need := s.power(e).BlocksNeeded(distance, 0.8)
 	if need <= boots {
 		return 0
 	}

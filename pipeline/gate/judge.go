@@ -131,7 +131,7 @@ func (r *AssertionResult) add(a Atom, tags []string) {
 			r.Tags = append(r.Tags, t)
 		}
 	}
-	if a.State == lang.Unknown.String() && r.Reason == "" {
+	if a.State == lang.Unknown.String() && (r.Reason == "" || r.Reason == "futile") { // futile only if nothing else is open
 		r.Reason = a.Reason
 	}
 	r.MinutesNeeded = max(r.MinutesNeeded, a.MinutesNeeded)

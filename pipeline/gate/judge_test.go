@@ -93,6 +93,20 @@ func TestStates(t *testing.T) {
 				m.Series[i].Ops[""] = 100
 			}
 		}), expr: `stall("hot-points") == seconds(3) && stalls("hot-points") == 1 && stall("hot-points", {below: 0.01}) == seconds(0)`, want: Pass},
+		{name: "a stall of half a second", blocks: 3, spoil: measurements(hot, "a18", func(m *engine.Measurement) {
+			list := make(engine.Tenths, 600)
+			for i := range list {
+				list[i] = 500
+			}
+			clear(list[300:305])
+			m.Tenths = map[string]engine.Tenths{"": list}
+		}), expr: `stall("hot-points") == seconds(0.5) && stalls("hot-points") == 1`, want: Pass},
+		{name: "a longest response that nobody knows", blocks: 3, every: measurements(hot, "a18", func(m *engine.Measurement) {
+			m.Ops[""] = engine.Operation{Count: 5000}
+			for i := range m.Samples {
+				m.Samples[i].MaxSeconds = 0
+			}
+		}), expr: `maxrt("hot-points") < seconds(1)`, want: Inconclusive, reason: "missing", code: 5},
 		{name: "operations of their own", blocks: 3, expr: `max_response("q1000", "insert") < seconds(2) && qps("q1000", "query", "a16") > 1`, want: Pass},
 	} {
 		l := newLab()
@@ -402,5 +416,58 @@ func TestWanted(t *testing.T) {
 	}
 	if wanted, _ = g.Wanted(l.facet, l.blocks); wanted["q1000"] {
 		t.Errorf("after six blocks: %v", wanted)
+	}
+}
+
+// A comparison that sits on its limit is given up when half of the budget is spent and far more would not decide it; one that the
+// rest of the budget may decide is not, and nothing is given up before.
+func TestFutility(t *testing.T) {
+	for _, c := range []struct {
+		blocks, budget int
+		expr           string
+		want           bool
+	}{
+		{6, 12, `relqps("hot-points") > 1`, false},
+		{5, 12, `relqps("hot-points") > 1`, true},
+		{6, 60, `relqps("hot-points") > 1`, true},
+		{6, 12, `relqps("hot-points") > 1 and relqps("point-query") > 0.97`, true},
+		{6, 12, `relqps("hot-points") > 0.96`, true},
+	} {
+		l := newLab()
+		l.spread, l.boot, l.pairs, l.facet.MaxBlocks = 0.1, 0, 4, c.budget
+		for range c.blocks {
+			l.block(balanced(hot))
+		}
+		rec := l.record(c.expr)
+		g, err := Compile(rec.Experiment.Asserts, rec.Facets, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wanted, _ := g.Wanted(l.facet, l.blocks); wanted[hot] != c.want {
+			t.Errorf("%s after %d of %d blocks: wanted %v", c.expr, c.blocks, c.budget, wanted[hot])
+		}
+		r := g.Judge(rec).Assertions[0]
+		if futile := r.Reason == "futile"; r.Outcome != Inconclusive || futile == c.want {
+			t.Errorf("%s after %d of %d blocks: %s", c.expr, c.blocks, c.budget, r.Message)
+		}
+	}
+}
+
+// balanced gives both variants of a step the same rates in turn, so that the estimate is 1 and the spread remains.
+func balanced(step string) func(*engine.BlockRecord) {
+	return func(b *engine.BlockRecord) {
+		for i := range b.Measurements {
+			m := &b.Measurements[i]
+			if m.Step != step {
+				continue
+			}
+			for k := range m.Samples {
+				up := (k%2 == 0) == (m.Variant == "a18")
+				m.Samples[k].Ops = 5000
+				if up {
+					m.Samples[k].Ops = 5500
+				}
+			}
+		}
 	}
 }

@@ -103,6 +103,7 @@ func reasonText(r AssertionResult) string {
 func reasonWords(reason string) string {
 	words := map[string]string{
 		"budget":      "the budget ended before the evidence told",
+		"futile":      "too close to the limit: four times the blocks that were left would not have told",
 		"too-few":     "too few blocks for a first look",
 		"missing":     "nothing was measured",
 		"few-tail":    "fewer than 100 samples beyond the percentile in a block",

@@ -29,6 +29,7 @@ type detail struct {
 	boots    int
 	minutes  float64
 	floor    float64
+	left     int  // blocks that the budget still has
 	closed   bool // a response time of a closed loop
 	naive    float64
 }
@@ -51,7 +52,7 @@ func (r *resolver) answer(c lang.Call) any {
 }
 
 func (r *resolver) quantity(req request) *lang.Quantity {
-	d := &detail{request: req, base: req.baseOr(r.scope)}
+	d := &detail{request: req, base: req.baseOr(r.scope), left: r.scope.facet.MaxBlocks - len(r.evidence.blocks)}
 	q := &lang.Quantity{Detail: d}
 	switch {
 	case req.fn.of == "group":

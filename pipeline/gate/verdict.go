@@ -43,7 +43,7 @@ type AssertionResult struct {
 	// Implicit results are those nobody wrote: a crash, an SQL error.
 	Implicit bool   `json:"implicit,omitempty"`
 	Outcome  string `json:"outcome"`
-	// Reason: "budget", "too-few", "missing", "few-tail", "biased-loss", "unsteady", "closed-loop", ... or free text.
+	// Reason: "budget", "futile", "too-few", "missing", "few-tail", "biased-loss", "unsteady", "closed-loop", ... or free text.
 	Reason string `json:"reason,omitempty"`
 	// Message is one line: expression, value, interval, limit, pairs, boots, minutes.
 	Message string `json:"message"`

@@ -33,12 +33,12 @@ func (g *Gate) Wanted(facet engine.Facet, blocks []engine.BlockRecord) (map[stri
 }
 
 // hopeful says whether more blocks may decide an inconclusive result. What is missing for a reason that does not go away is
-// given the least number of blocks, not the whole budget.
+// given the least number of blocks, not the whole budget; so is what even a much larger budget would not decide.
 func (r AssertionResult) hopeful(f engine.Facet, e evidence) bool {
 	if len(e.blocks) < f.MinBlocks {
 		return true
 	}
-	return r.Reason != "few-tail" && !strings.HasPrefix(r.Reason, "missing")
+	return r.Reason != "few-tail" && r.Reason != "futile" && !strings.HasPrefix(r.Reason, "missing")
 }
 
 func state(counts map[string]int) string {

@@ -111,6 +111,7 @@ func where(r gate.AssertionResult, facets int) string {
 // reasons are the words for the keys that a verdict gives.
 var reasons = map[string]string{
 	"budget":      "not decided within the budget",
+	"futile":      "too close to the limit: four times the blocks that were left would not have decided it",
 	"too-few":     "too few blocks for any verdict",
 	"missing":     "nothing was measured",
 	"few-tail":    "too few operations beyond the percentile",
@@ -137,7 +138,7 @@ func hint(r gate.AssertionResult, again rerun) string {
 		return ""
 	}
 	switch key, _, _ := strings.Cut(r.Reason, ":"); key {
-	case "budget":
+	case "budget", "futile":
 		return again.blocks(r)
 	case "too-few":
 		if r.MinutesNeeded <= 0 {
