@@ -22,8 +22,9 @@ var Run = engine.Kind{
 A block restores the data, boots every variant's server and passes once over the steps. Steps that only read are measured in
 slices of about a second that alternate between the variants in random order; steps that write run uninterrupted.
 Every run measures at least one block and stops when all assertions are decided or the budget is spent.`,
-	Scope: engine.Measured,
-	Takes: []engine.Take{{Kind: "build"}, {Kind: "config"}, {Kind: "load"}},
+	Scope:  engine.Measured,
+	Format: 1, // `cached` is brought about; it used to be checked only
+	Takes:  []engine.Take{{Kind: "build"}, {Kind: "config"}, {Kind: "load"}},
 	New: func() engine.Stage {
 		return &RunStage{Clients: 1, Duration: engine.Duration(20 * time.Second), Slice: engine.Duration(time.Second),
 			Warmup: engine.Duration(2 * time.Second), WarmupCap: engine.Duration(30 * time.Second), Placement: "free", Settle: engine.Duration(10 * time.Second),

@@ -22,6 +22,9 @@ func newRecipe(kind *Kind) *recipe {
 	r := &recipe{}
 	r.add("format", strconv.Itoa(recipeFormat))
 	r.add("kind", kind.Name)
+	if kind.Format > 0 {
+		r.add(kind.Name+" format", strconv.Itoa(kind.Format))
+	}
 	return r
 }
 

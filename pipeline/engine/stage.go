@@ -46,6 +46,8 @@ type Kind struct {
 	// New returns a pointer to the parameter struct, defaults filled in. Every exported field has a `yaml` tag and a
 	// `doc` tag and is part of the key unless it is tagged `key:"-"`.
 	New func() Stage
+	// Format changes when the same parameters come to do other work; the keys of this kind, and of what is made from it, change with it.
+	Format int
 	// Heavy stages disturb a measurement on the same machine: they hold the machine's lock shared while they run.
 	Heavy bool
 }
