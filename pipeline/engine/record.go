@@ -135,6 +135,9 @@ type Measurement struct {
 	Cost map[string]float64 `json:"cost,omitempty"`
 	// Series is the per-second rate over the whole step, in order of time.
 	Series []Second `json:"series,omitempty"`
+	// Tenths by operation are the events that ended in each tenth of a second of the counted time, which stalls are found in. Absent where a
+	// load generator or an imported result tells no more than seconds.
+	Tenths map[string]Tenths `json:"tenths,omitempty"`
 	// Warmup says how the warm-up ended: seconds and whether it was steady.
 	WarmupSeconds float64 `json:"warmup_seconds,omitempty"`
 	Unsteady      bool    `json:"unsteady,omitempty"`

@@ -53,7 +53,7 @@ var functions = []function{
 	{name: "reads_per_op", kind: lang.EstimateKind, metric: "reads_per_op", doc: "reads_per_op(step[, variant]): storage reads per operation"},
 	{name: "writes_per_op", kind: lang.EstimateKind, metric: "writes_per_op", doc: "writes_per_op(step[, variant]): storage writes per operation"},
 	{name: "switches_per_op", kind: lang.EstimateKind, metric: "switches_per_op", doc: "switches_per_op(step[, variant]): context switches of the server per operation"},
-	{name: "stall", kind: lang.TimeNumberKind, metric: "stall", options: []string{"below"}, doc: "stall(step[, operation][, variant][, {below: 0.1}]): longest run of seconds with less than 10 % of the median rate"},
+	{name: "stall", kind: lang.TimeNumberKind, metric: "stall", options: []string{"below"}, doc: "stall(step[, operation][, variant][, {below: 0.1}]): longest run of tenths of a second with less than 10 % of the median rate"},
 	{name: "stalls", kind: lang.NumberKind, metric: "stalls", options: []string{"below"}, doc: "stalls(step[, operation][, variant]): how many such runs there were"},
 	{name: "rate", kind: lang.EstimateKind, metric: "rate", numbers: 1, named: "percent", options: []string{"percent"}, doc: "rate(step, 99[, operation][, variant]): the per-second rate that is exceeded 99 % of the time"},
 	{name: "cv", kind: lang.NumberKind, metric: "cv", doc: "cv(step[, operation][, variant]): variation of the per-second rate, standard deviation over mean"},
@@ -90,7 +90,7 @@ type request struct {
 	any       bool
 }
 
-// stallBelow is the share of the median rate under which a second counts as stalled.
+// stallBelow is the share of the median rate under which a tenth of a second counts as stalled.
 const stallBelow = 0.1
 
 // parse resolves a call's arguments: strings are operations, metrics or variants by what they name, numbers are the function's.

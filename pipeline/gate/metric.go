@@ -154,24 +154,8 @@ func (e evidence) quantile(m *engine.Measurement, operation string, share float6
 	return t.at[share], ""
 }
 
-// perSecond is the rate of each second of the step.
-func perSecond(m *engine.Measurement, operation string) []float64 {
-	var out []float64
-	for _, s := range m.Series {
-		v := s.Ops[operation]
-		if operation == "" && len(s.Ops) > 0 {
-			v = 0
-			for _, o := range s.Ops {
-				v += o
-			}
-		}
-		out = append(out, v)
-	}
-	return out
-}
-
 func variation(m *engine.Measurement, operation string) (float64, string) {
-	v := stat.CV(perSecond(m, operation))
+	v := stat.CV(m.PerSecond(operation))
 	if math.IsNaN(v) {
 		return 0, "missing"
 	}
@@ -179,7 +163,7 @@ func variation(m *engine.Measurement, operation string) (float64, string) {
 }
 
 func exceeded(m *engine.Measurement, operation string, share float64) (float64, string) {
-	rates := perSecond(m, operation)
+	rates := m.PerSecond(operation)
 	if len(rates) == 0 {
 		return 0, "missing"
 	}
@@ -189,38 +173,24 @@ func exceeded(m *engine.Measurement, operation string, share float64) (float64, 
 	return stat.LowQuantile(rates, share), ""
 }
 
-// stalled finds the runs of seconds whose rate is below the share of the median: how long the longest is, and how many.
+// stalled says how long the longest stall is, and how many there are.
 func stalled(m *engine.Measurement, operation string, below float64) (longest float64, runs int, ok bool) {
-	rates := perSecond(m, operation)
-	if len(rates) == 0 {
-		return 0, 0, false
-	}
-	limit, run := below*stat.Median(rates), 0.0
-	for _, v := range rates {
-		if v >= limit {
-			run = 0
-			continue
-		}
-		if run++; run == 1 {
-			runs++
-		}
-		longest = math.Max(longest, run)
-	}
-	return longest, runs, true
+	found, ok := m.Stalls(operation, below)
+	return stat.Longest(found).Seconds, len(found), ok
 }
 
-// worstResponse is the longest response time in seconds.
-func worstResponse(m *engine.Measurement, operation string) (float64, bool) {
-	worst, ok := 0.0, false
+// worstResponse is the longest response time in seconds. No response takes no time at all: zero is what a load generator leaves behind that
+// does not tell.
+func worstResponse(m *engine.Measurement, operation string) (worst float64, known bool) {
 	for name, op := range m.Ops {
 		if operation == "" || operation == name {
-			worst, ok = math.Max(worst, op.MaxSeconds), true
+			worst = math.Max(worst, op.MaxSeconds)
 		}
 	}
 	if operation == "" {
 		for _, s := range m.Samples {
-			worst, ok = math.Max(worst, s.MaxSeconds), true
+			worst = math.Max(worst, s.MaxSeconds)
 		}
 	}
-	return worst, ok
+	return worst, worst > 0
 }

@@ -70,6 +70,12 @@ func (c *collector) add(r driver.Result, sample engine.Sample, slice time.Durati
 		s.T += offset
 		c.m.Series = append(c.m.Series, s)
 	}
+	for name, list := range r.Tenths {
+		if c.m.Tenths == nil {
+			c.m.Tenths = map[string]engine.Tenths{}
+		}
+		c.m.Tenths[name] = append(c.m.Tenths[name], list...)
+	}
 }
 
 func (c *collector) merge(name string, op *driver.OpResult) {
@@ -122,6 +128,7 @@ func (c *collector) measurement() engine.Measurement {
 		op.Response = encode(l.response)
 		m.Ops[name] = op
 	}
+	c.noteStalls(&m)
 	if len(c.notes) > 0 {
 		m.Notes = maps.Clone(c.notes)
 	}
@@ -188,7 +195,6 @@ func (c *collector) end(ctx context.Context) {
 		c.notes["rows changed"] = fmt.Sprint(c.changed)
 	}
 	c.noteTarget()
-	c.noteStalls()
 	c.checkCached()
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"pgpipeline/pipeline/engine"
 	"pgpipeline/pipeline/stat"
 	"pgpipeline/stages/workload"
 )
@@ -34,58 +35,39 @@ func (c *collector) noteTarget() {
 	}
 }
 
-// stallBelow is the share of the median rate under which a second is part of a stall.
+// stallBelow is the share of the typical rate under which a tenth of a second is part of a stall, as for the assertion functions stall and
+// stalls.
 const stallBelow = 0.1
 
 // noteStalls says how often and when the rate of an operation broke down, and when it had its longest response.
-func (c *collector) noteStalls() {
-	if c.step.Class != workload.Whole || len(c.m.Series) == 0 {
+func (c *collector) noteStalls(m *engine.Measurement) {
+	if c.step.Class != workload.Whole || len(m.Series) == 0 {
 		return
 	}
-	names := map[string]bool{}
-	for _, s := range c.m.Series {
-		for name := range s.Ops {
-			names[name] = true
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range slices.Sorted(maps.Keys(m.Ops)) {
 		label := ""
 		if name != "" {
 			label = " of " + name
 		}
-		c.notes["stalls"+label] = c.stalls(name)
+		if found, ok := m.Stalls(name, stallBelow); ok {
+			c.notes["stalls"+label] = stallsText(found)
+		}
 		worst, at := 0.0, 0.0
-		for _, s := range c.m.Series {
+		for _, s := range m.Series {
 			if v := s.MaxSeconds[name]; v > worst {
 				worst, at = v, s.T
 			}
 		}
-		c.notes["longest response"+label] = fmt.Sprintf("%.3f s, in second %.0f", worst, at)
+		if worst > 0 {
+			c.notes["longest response"+label] = fmt.Sprintf("%.3f s, in second %.0f", worst, at)
+		}
 	}
 }
 
-// stalls describes the runs of seconds below a tenth of the median rate, as the assertion functions stall and stalls find them.
-func (c *collector) stalls(name string) string {
-	rates := make([]float64, len(c.m.Series))
-	for i, s := range c.m.Series {
-		rates[i] = s.Ops[name]
-	}
-	limit := stallBelow * stat.Median(slices.Clone(rates))
-	count, run, longest, at := 0, 0, 0, 0.0
-	for i, rate := range rates {
-		if rate >= limit {
-			run = 0
-			continue
-		}
-		if run++; run == 1 {
-			count++
-		}
-		if run > longest {
-			longest, at = run, c.m.Series[i-run+1].T
-		}
-	}
-	if count == 0 {
+func stallsText(found []stat.Stall) string {
+	if len(found) == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("%d, the longest of %d s from second %.0f on", count, longest, at)
+	longest := stat.Longest(found)
+	return fmt.Sprintf("%d, the longest of %.1f s from second %.1f on", len(found), longest.Seconds, longest.Start)
 }

@@ -10,17 +10,24 @@ import (
 )
 
 func TestStallsAreDescribed(t *testing.T) {
-	for want, rates := range map[string][]float64{
-		"none":                                   {100, 90, 110, 11},
-		"1, the longest of 2 s from second 2 on": {100, 90, 0, 9, 110, 100, 95},
-		"2, the longest of 3 s from second 5 on": {100, 0, 100, 100, 100, 1, 2, 3, 100, 100},
+	for want, tenths := range map[string][]int{
+		"none": {},
+		"1, the longest of 0.2 s from second 2.0 on": {20, 21},
+		"2, the longest of 0.4 s from second 2.5 on": {3, 25, 26, 27, 28},
 	} {
-		c := &collector{}
-		for i, r := range rates {
-			c.m.Series = append(c.m.Series, engine.Second{T: float64(i), Ops: map[string]float64{"insert": r}})
+		c := &collector{notes: map[string]string{}, hist: map[string]*latency{"insert": {}}, step: workload.Step{StepInfo: engine.StepInfo{Class: workload.Whole}}}
+		list := make(engine.Tenths, 50)
+		for i := range list {
+			list[i] = 100
 		}
-		if got := c.stalls("insert"); got != want {
-			t.Errorf("%v: %s, want %s", rates, got, want)
+		for _, i := range tenths {
+			list[i] = 9
+		}
+		c.m.Tenths = map[string]engine.Tenths{"insert": list}
+		c.m.Series = []engine.Second{{T: 0, MaxSeconds: map[string]float64{"insert": 0.1}}, {T: 1, MaxSeconds: map[string]float64{"insert": 0.4}}}
+		notes := c.measurement().Notes
+		if notes["stalls of insert"] != want || notes["longest response of insert"] != "0.400 s, in second 1" {
+			t.Errorf("%v: %v, want %s", tenths, notes, want)
 		}
 	}
 }

@@ -77,11 +77,11 @@ const (
 	emptyDiscard = 50 * time.Millisecond
 )
 
-// compareEmpty measures an empty statement on the step's own connections and notes which share of a round trip is the server's work on
+// compareEmpty measures an empty statement on the connections of the operation that the step counts, the others idle, and notes which share of a round trip is the server's work on
 // the statement: a server that works 10 % longer on it loses that share of 10 % in the step's rate.
 func (c *collector) compareEmpty(ctx context.Context) error {
 	whole := c.roundTrip()
-	if whole <= 0 {
+	if whole <= 0 || c.step.Kind.Tool != nil {
 		return nil
 	}
 	r, err := c.session.Empty(ctx, emptyTime, emptyDiscard)

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"pgpipeline/pipeline/engine"
+	"pgpipeline/pipeline/stat"
 	"pgpipeline/stages/driver"
 	"pgpipeline/stages/postgres"
 	"pgpipeline/stages/postgres/pgtest"
@@ -111,6 +114,64 @@ func signal(t *testing.T, pid int, sig syscall.Signal) {
 	t.Helper()
 	if err := syscall.Kill(pid, sig); err != nil {
 		t.Error(err)
+	}
+}
+
+// A server that hangs for half a second is found as a stall of that length, to a tenth of a second at either end.
+func TestShortStallIsFound(t *testing.T) {
+	s := start(t, "")
+	session := open(t, s, 2, statement("SELECT 1"))
+	pids := strings.Fields(string(sql(t, s, "SELECT string_agg(pid::text, ' ') FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()")[0]))
+	all := func(sig syscall.Signal) {
+		for _, text := range pids {
+			pid, err := strconv.Atoi(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			signal(t, pid, sig)
+		}
+	}
+	hung := make(chan time.Duration, 1)
+	time.AfterFunc(time.Second, func() {
+		began := time.Now()
+		all(syscall.SIGSTOP)
+		time.Sleep(500 * time.Millisecond) // what is tested, not a wait for anything
+		long := time.Since(began)
+		all(syscall.SIGCONT)
+		hung <- long
+	})
+	r, err := session.Slice(t.Context(), 3*time.Second, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := engine.Measurement{Tenths: r.Tenths}
+	found, ok := m.Stalls("", 0.1)
+	long := (<-hung).Seconds()
+	if longest := stat.Longest(found); !ok || len(r.Tenths[""]) != 30 || longest.Seconds < long-0.21 || longest.Start < 0.9 {
+		t.Errorf("hung for %.2f s from about second 1 on; found %v, %v in %v", long, found, ok, r.Tenths[""])
+	}
+}
+
+// The empty statement runs on the connections of the measured operation; those beside it rest.
+func TestEmptyLeavesBackgroundIdle(t *testing.T) {
+	server := start(t, "")
+	session, err := driver.Open(t.Context(), driver.Options{Target: driver.Target{ConnString: server.ConnString("postgres"), ServerPID: server.PID()}, Clients: 3, Seed: 1,
+		Program: func(client int) driver.Program {
+			p := statement("SELECT 1")()
+			p.Operations, p.Background = []string{[]string{"query", "insert", "insert"}[client]}, client > 0
+			return p
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	busy, err := session.Slice(t.Context(), 100*time.Millisecond, 0)
+	if err != nil || busy.Operations["insert"].Count == 0 {
+		t.Fatalf("%+v, %v", busy, err)
+	}
+	empty, err := session.Empty(t.Context(), 100*time.Millisecond, 0)
+	if err != nil || empty.Operations["insert"].Count != 0 || empty.Operations["query"].Count != empty.Events || empty.Events == 0 || empty.RoundTrip() <= 0 {
+		t.Errorf("%d inserts, %d queries of %d events, %v", empty.Operations["insert"].Count, empty.Operations["query"].Count, empty.Events, err)
 	}
 }
 

@@ -38,7 +38,7 @@ func (c *Client) work(cpus []int, ready chan<- error) {
 	}
 	for s := range c.orders {
 		c.tally.reset(s.seconds())
-		if c.broken == nil {
+		if c.broken == nil && !(s.empty && c.program.Background) {
 			c.run(s)
 		}
 		s.done <- c

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"math"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -29,6 +30,9 @@ type Result struct {
 	// Series has one entry per second of the counted time; a last second that is not full is left out unless it is the only one,
 	// in which case its rate is scaled.
 	Series []engine.Second
+	// Tenths by operation: the events that ended in each whole tenth of a second of the counted time. Of a fixed amount of work they end
+	// with the first client that has done its share: that the others go on alone is no stall.
+	Tenths map[string]engine.Tenths
 	// Fatal is the first unexpected error: a *ServerError or a *ServerDeath. The session cannot be used any more.
 	Fatal error
 }
@@ -76,6 +80,7 @@ func merge(s *slice, clients []*Client) Result {
 	}
 	mergeOperations(&r, clients)
 	r.Series = mergeSeries(s, clients)
+	r.Tenths = mergeTenths(s, clients)
 	return r
 }
 
@@ -156,6 +161,38 @@ func mergeSeries(s *slice, clients []*Client) []engine.Second {
 		}
 	}
 	return series
+}
+
+// mergeTenths adds up the clients' events per tenth of a second.
+func mergeTenths(s *slice, clients []*Client) map[string]engine.Tenths {
+	if s.pass || s.empty {
+		return nil
+	}
+	until := s.until
+	if s.work {
+		until = math.MaxInt64
+		for _, c := range clients {
+			if c.tally.events > 0 {
+				until = min(until, c.tally.ended)
+			}
+		}
+		if until == math.MaxInt64 {
+			return nil
+		}
+	}
+	whole := int((until - s.from) / 1e8)
+	merged := map[string]engine.Tenths{}
+	for _, c := range clients {
+		names := operationNames(c.program)
+		for i, n := range c.tally.tenths[:min(whole*len(names), len(c.tally.tenths))] {
+			name := names[i%len(names)]
+			if merged[name] == nil {
+				merged[name] = make(engine.Tenths, whole)
+			}
+			merged[name][i/len(names)] += n
+		}
+	}
+	return merged
 }
 
 // RoundTrip is the mean time of a statement in seconds, from sending it until the client has its whole response; 0 when

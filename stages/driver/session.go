@@ -143,7 +143,8 @@ func (s *Session) Work(ctx context.Context, d time.Duration) (Result, error) {
 }
 
 // Empty measures an empty statement, through the same messages on the same connections, in a closed loop: the part of a round trip in
-// which the server does no work for the query.
+// which the server does no work for the query. Clients that only make background load rest: theirs would crowd a machine on which they
+// otherwise have little to do.
 func (s *Session) Empty(ctx context.Context, d, discard time.Duration) (Result, error) {
 	return s.timed(ctx, d, discard, true)
 }

@@ -13,6 +13,7 @@ type tally struct {
 	service  []*histogram // by operation
 	response []*histogram // by operation; nil in a closed loop
 	bins     []bin        // second*operations + operation
+	tenths   []uint32     // events that ended in a tenth of a second: tenth*operations + operation
 
 	background bool // events are counted by operation and second only
 
@@ -40,12 +41,13 @@ func newTally(operations int, open bool) tally {
 // reset empties the tally and makes room for a slice of so many seconds.
 func (t *tally) reset(seconds int) {
 	size := (seconds + 1) * len(t.service)
-	bins := t.bins
-	if cap(bins) < size {
-		bins = make([]bin, size)
+	bins, tenths := t.bins, t.tenths
+	if cap(bins) < size || cap(tenths) < 10*size {
+		bins, tenths = make([]bin, size), make([]uint32, 10*size)
 	}
-	bins = bins[:size]
+	bins, tenths = bins[:size], tenths[:10*size]
 	clear(bins)
+	clear(tenths)
 	clear(t.errors)
 	clear(t.retries)
 	for _, h := range t.service {
@@ -54,7 +56,7 @@ func (t *tally) reset(seconds int) {
 	for _, h := range t.response {
 		h.reset()
 	}
-	*t = tally{errors: t.errors, retries: t.retries, service: t.service, response: t.response, bins: bins}
+	*t = tally{errors: t.errors, retries: t.retries, service: t.service, response: t.response, bins: bins, tenths: tenths}
 }
 
 // begin starts the counted time at t: what was counted before is forgotten, errors are not.
@@ -79,11 +81,13 @@ func (t *tally) add(op int, e event, ops, from int64) {
 		worst = e.ended - e.intended
 		t.response[op].record(worst)
 	}
-	second := int((e.ended - from) / 1e9)
-	for second >= len(t.bins)/len(t.service) {
-		t.bins = append(t.bins, make([]bin, len(t.bins))...) // once in a long while, of work whose end was not known
+	tenth, operations := int((e.ended-from)/1e8), len(t.service)
+	for tenth*operations+op >= len(t.tenths) { // once in a long while, of work whose end was not known
+		t.bins = append(t.bins, make([]bin, len(t.bins))...)
+		t.tenths = append(t.tenths, make([]uint32, len(t.tenths))...)
 	}
-	b := &t.bins[second*len(t.service)+op]
+	t.tenths[tenth*operations+op]++
+	b := &t.bins[tenth/10*operations+op]
 	b.ops += ops
 	b.max = max(b.max, worst)
 }
