@@ -223,11 +223,47 @@ func mixKind(k *workload.Kind, own RunProgram, files []scriptFile) error {
 	if err := mix.Check(); err != nil {
 		return fmt.Errorf("script %w", err)
 	}
+	for _, w := range mix.Scripts {
+		if err := readsOnly(k, w.Script.Writes()); err != nil {
+			return err
+		}
+	}
 	k.Doc, k.Operations = "SQL from "+strings.Join(names, ", "), mix.Operations()
 	k.Program = func(b workload.Build) driver.Program {
 		return mix.Program(map[string]int64{"client_id": int64(b.Client), "random_seed": int64(b.Seed >> 1), "rows": b.Rows, "scale": 1, "tables": int64(b.Tables)})
 	}
 	return nil
+}
+
+// readsOnly refuses a step of class steady that was seen to write: its slices alternate between the servers, and each would have changed
+// what the next one measures.
+func readsOnly(k *workload.Kind, writes string) error {
+	if k.Class != workload.Steady || writes == "" {
+		return nil
+	}
+	return fmt.Errorf("step %q: class steady is for steps that only read, and this one writes (%s); leave class out", k.Name, writes)
+}
+
+// writingBuiltin are the scripts that come with sysbench and with pgbench and that write.
+var writingBuiltin = regexp.MustCompile(`insert|update|delete|write|tpcb`)
+
+// toolWrites says what is known to write of another load generator's step. Its own language is not ours: a script that is not understood is
+// judged by what the server counts.
+func toolWrites(t *external.Tool, files []scriptFile) string {
+	if writingBuiltin.MatchString(t.Builtin) {
+		return t.Builtin
+	}
+	if t.Name != "pgbench" {
+		return ""
+	}
+	for _, f := range files {
+		if s, err := sqlscript.Parse(f.name, string(f.text)); err == nil && f.text != nil {
+			if writes := s.Writes(); writes != "" {
+				return writes
+			}
+		}
+	}
+	return ""
 }
 
 // external runs a step by another load generator, which has to be there before anything is measured.
@@ -255,6 +291,9 @@ func (p *programs) external(k *workload.Kind, own RunProgram, files []scriptFile
 	}
 	if err := t.Check(); err != nil {
 		return fmt.Errorf("step %q: %w", k.Name, err)
+	}
+	if err := readsOnly(k, toolWrites(t, files)); err != nil {
+		return err
 	}
 	if _, err := t.Path(); err != nil {
 		return fmt.Errorf("step %q: %w", k.Name, err)

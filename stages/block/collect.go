@@ -195,6 +195,7 @@ func (c *collector) end(ctx context.Context) {
 		c.notes["rows changed"] = fmt.Sprint(c.changed)
 	}
 	c.noteTarget()
+	c.checkReadsOnly(c.before.stats.Counters, after.stats.Counters)
 	c.checkCached()
 }
 

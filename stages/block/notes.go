@@ -35,6 +35,30 @@ func (c *collector) noteTarget() {
 	}
 }
 
+// Rows that may change under a step that only reads: the server keeps statistics in tables of its own.
+const (
+	changedRows  = 100
+	changedShare = 0.01 // of the transactions
+)
+
+// checkReadsOnly warns of a steady step that wrote: its slices alternate between the servers, so each measures what the ones before it left.
+// before and after are the server's counters.
+func (c *collector) checkReadsOnly(before, after map[string]float64) {
+	if c.step.Class != workload.Steady {
+		return
+	}
+	rows, events := 0.0, 0.0
+	for _, name := range []string{"rows_inserted", "rows_updated", "rows_deleted"} {
+		rows += after[name] - before[name]
+	}
+	for _, s := range c.m.Samples {
+		events += s.Events
+	}
+	if rows = max(rows, float64(c.changed)); rows > max(changedRows, changedShare*events) {
+		c.m.Warnings = append(c.m.Warnings, fmt.Sprintf("%s writes: %.0f rows were changed, and class steady is for steps that only read; leave class out", c.step.Name, rows))
+	}
+}
+
 // stallBelow is the share of the typical rate under which a tenth of a second is part of a stall, as for the assertion functions stall and
 // stalls.
 const stallBelow = 0.1

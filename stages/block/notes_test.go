@@ -32,6 +32,28 @@ func TestStallsAreDescribed(t *testing.T) {
 	}
 }
 
+func TestSteadyStepsThatWriteAreMarked(t *testing.T) {
+	for _, c := range []struct {
+		class            string
+		updated, changed float64
+		events           float64
+		want             bool
+	}{
+		{class: workload.Steady, updated: 100, events: 1000},
+		{class: workload.Steady, updated: 900, events: 100_000},
+		{class: workload.Steady, updated: 1001, events: 100_000, want: true},
+		{class: workload.Steady, changed: 5000, events: 5000, want: true}, // the counters have not arrived
+		{class: workload.Whole, updated: 5000, events: 5000},
+	} {
+		k := &collector{step: workload.Step{StepInfo: engine.StepInfo{Name: "mix", Class: c.class}}, changed: int64(c.changed)}
+		k.m.Samples = []engine.Sample{{Events: c.events / 2}, {Events: c.events / 2}}
+		k.checkReadsOnly(map[string]float64{"rows_updated": 50, "rows_inserted": 7}, map[string]float64{"rows_updated": 50 + c.updated, "rows_inserted": 7})
+		if got := len(k.m.Warnings) == 1 && strings.Contains(k.m.Warnings[0], "mix writes"); got != c.want {
+			t.Errorf("%+v: %q", c, k.m.Warnings)
+		}
+	}
+}
+
 // The rule of 95 percent.
 func TestMissedTargetIsMarked(t *testing.T) {
 	steps, err := workload.Resolve([]workload.StepRef{{Step: "q100"}}, workload.Params{Clients: 2})
