@@ -154,3 +154,21 @@ func TestMaintain(t *testing.T) {
 		}
 	}
 }
+
+// Without a list of tables all of the database are vacuumed, whatever their names, partitions included.
+func TestMaintainWithoutAWorkload(t *testing.T) {
+	for _, version := range []string{"11.21", "17.0"} {
+		s := pgtest.Server(t, pgtest.Install(t, version), "autovacuum = off")
+		load(t, s, small, 2) // makes the database
+		value(t, s, `SELECT 1; CREATE SCHEMA "Own"; CREATE TABLE "Own"."Mixed Case" AS SELECT generate_series(1, 1000) AS id;
+			CREATE TABLE parts (id int) PARTITION BY RANGE (id); CREATE TABLE part PARTITION OF parts FOR VALUES FROM (0) TO (2000);
+			INSERT INTO parts SELECT generate_series(1, 1000); CREATE MATERIALIZED VIEW seen AS SELECT id FROM parts`)
+		if _, err := workload.Maintain(t.Context(), workload.MaintainOptions{ConnString: s.ConnString(workload.Database), Vacuum: true}); err != nil {
+			t.Fatal(err)
+		}
+		got := value(t, s, "SELECT string_agg(relname, ',' ORDER BY relname) FROM pg_class WHERE relpages > 0 AND relallvisible = relpages AND relkind IN ('r', 'm') AND oid > 16384")
+		if got != "Mixed Case,part,sbtest1,sbtest2,seen" {
+			t.Errorf("server %s: vacuumed are %s", version, got)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"runtime"
 	"strconv"
@@ -14,8 +15,9 @@ import (
 // MaintainOptions say how to bring a database back into a settled state.
 type MaintainOptions struct {
 	ConnString string // of the workload's database
-	Tables     []string
-	Jobs       int // tables vacuumed at the same time; 0: one per CPU
+	// Tables to vacuum; nil: all of the database that are not the server's own, for steps that belong to no known workload.
+	Tables []string
+	Jobs   int // tables vacuumed at the same time; 0: one per CPU
 	// Vacuum runs VACUUM ANALYZE on the tables (with INDEX_CLEANUP from version 12 on), Checkpoint a checkpoint.
 	Vacuum, Checkpoint bool
 	// Settle waits until the server's autovacuum is idle and the machine's dirty pages are few, at most so long; 0 does not wait.
@@ -41,7 +43,14 @@ func Maintain(ctx context.Context, o MaintainOptions) (MaintainFacts, error) {
 	}
 	start := time.Now()
 	if o.Vacuum {
-		if err := vacuum(ctx, o.ConnString, o.Tables, o.Jobs); err != nil {
+		tables, err := o.Tables, error(nil)
+		if tables == nil {
+			tables, err = userTables(ctx, o.ConnString)
+		}
+		if err == nil {
+			err = vacuum(ctx, o.ConnString, tables, o.Jobs)
+		}
+		if err != nil {
 			return facts, err
 		}
 		facts.Vacuum = time.Since(start)
@@ -77,6 +86,28 @@ func vacuum(ctx context.Context, connString string, tables []string, jobs int) e
 	return each(ctx, len(tables), jobs, func(ctx context.Context, i int) error {
 		return execute(ctx, connString, "VACUUM ("+options+") "+tables[i])
 	})
+}
+
+// userTables are the tables and materialized views of the database, ready to stand in a statement. Partitions are left to their
+// tables, whose statistics an autovacuum never makes.
+func userTables(ctx context.Context, connString string) ([]string, error) {
+	conn, err := pgconn.Connect(ctx, connString)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	const sql = `SELECT format('%I.%I', nspname, relname) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+		WHERE relkind IN ('r', 'p', 'm') AND NOT relispartition AND relpersistence <> 't'
+		AND nspname !~ '^pg_' AND nspname <> 'information_schema' ORDER BY 1`
+	results, err := conn.Exec(ctx, sql).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("list the tables: %w", err)
+	}
+	var names []string
+	for _, row := range results[0].Rows {
+		names = append(names, string(row[0]))
+	}
+	return names, nil
 }
 
 // settle polls until nothing is left to wait for, and returns what was left when the time was over.
