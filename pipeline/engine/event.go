@@ -31,10 +31,12 @@ type Event struct {
 	Message string    `json:"message,omitempty"`
 	Seconds float64   `json:"seconds,omitempty"`
 	// Expected is the forecast duration of the node in seconds, learnt from earlier runs; 0: unknown.
-	Expected float64      `json:"expected,omitempty"`
-	Progress *Progress    `json:"progress,omitempty"`
-	Block    int          `json:"block,omitempty"`
-	Blocks   int          `json:"blocks,omitempty"` // the budget's maximum
+	Expected float64   `json:"expected,omitempty"`
+	Progress *Progress `json:"progress,omitempty"`
+	Block    int       `json:"block,omitempty"`
+	Blocks   int       `json:"blocks,omitempty"` // the budget's maximum
+	// TimeLeft is what the time budget still has when a block starts, in seconds; 0: there is no limit.
+	TimeLeft float64      `json:"time_left,omitempty"`
 	Steps    []string     `json:"steps,omitempty"`
 	Nodes    []NodeRecord `json:"nodes,omitempty"`
 }

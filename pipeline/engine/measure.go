@@ -101,7 +101,7 @@ func (f *facetRun) next(ctx context.Context) (more bool, err error) {
 	}
 	block := f.newBlock()
 	f.send(Event{Type: BlockStarted, Node: f.ID(), Kind: f.Kind.Name, Block: block.Number, Blocks: f.Facet.MaxBlocks, Steps: steps,
-		Expected: f.forecast(steps)})
+		Expected: f.forecast(steps), TimeLeft: f.timeLeft()})
 	err = f.block(ctx, block, steps)
 	block.Ended = time.Now()
 	block.Complete = err == nil && ctx.Err() == nil
@@ -161,7 +161,8 @@ func (f *facetRun) wanted() (steps []string, why string) {
 	return steps, why
 }
 
-func (f *facetRun) overBudget() string {
+// limits are the budget of the experiment, or what the command line says in its place.
+func (f *facetRun) limits() Budget {
 	limit := f.Stage.Limits()
 	if f.Budget > 0 {
 		limit.Time = f.Budget
@@ -169,6 +170,20 @@ func (f *facetRun) overBudget() string {
 	if f.Blocks > 0 {
 		limit.MaxBlocks = f.Blocks
 	}
+	return limit
+}
+
+// timeLeft is what the time budget still has, in seconds; 0: there is no limit.
+func (f *facetRun) timeLeft() float64 {
+	limit := f.limits().Time
+	if limit <= 0 || f.AddBlocks > 0 {
+		return 0
+	}
+	return max(0.001, (limit - f.spent).Seconds())
+}
+
+func (f *facetRun) overBudget() string {
+	limit := f.limits()
 	switch {
 	case len(f.evidence) >= limit.MaxBlocks:
 		return fmt.Sprintf("the budget of %d blocks is spent", limit.MaxBlocks)

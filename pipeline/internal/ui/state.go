@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -49,6 +50,7 @@ type node struct {
 	waitBegan     time.Time
 	blockBegan    time.Time // zero between blocks
 	blockExpected float64   // seconds
+	timeLeft      float64   // of the budget when the block began, seconds; 0: no limit
 	blockTook     []float64 // seconds of the finished blocks
 	log           []string  // last lines
 }
@@ -167,7 +169,7 @@ func (n *node) endBlock(e engine.Event) {
 func (n *node) startBlock(e engine.Event) {
 	n.block, n.blocks, n.steps = e.Block, e.Blocks, e.Steps
 	n.step, n.stepsDone, n.rates = "", map[string]bool{}, map[string]float64{}
-	n.blockBegan, n.blockExpected, n.progress = e.Time, e.Expected, nil
+	n.blockBegan, n.blockExpected, n.timeLeft, n.progress = e.Time, e.Expected, e.TimeLeft, nil
 	if n.status != "running" {
 		n.status = "running"
 	}
@@ -312,6 +314,9 @@ func (n *node) blocksLeft(now time.Time) forecast {
 		each = mean(n.blockTook)
 	}
 	more := float64(max(0, n.blocks-n.block))
+	if n.timeLeft > 0 && each > 0 { // a block begins while there is time, and is then measured whole
+		more = min(more, math.Ceil(max(0, n.timeLeft-n.blockExpected)/each))
+	}
 	return forecast{left: seconds(rest + more*each), known: true, atMost: more > 0}
 }
 

@@ -362,3 +362,18 @@ func (b *syncBuffer) Write(p []byte) (int, error) {
 	defer b.mu.Unlock()
 	return b.Buffer.Write(p)
 }
+
+// The forecast ends where the first of the two budgets does: blocks or time.
+func TestForecastKeepsToTheTimeBudget(t *testing.T) {
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		timeLeft float64
+		want     time.Duration
+	}{{0, 12 * time.Minute}, {3600, 12 * time.Minute}, {240, 4 * time.Minute}, {90, 2 * time.Minute}, {1, time.Minute}} {
+		s := newState()
+		s.apply(engine.Event{Time: began, Type: engine.BlockStarted, Node: "run", Kind: "run", Block: 1, Blocks: 12, Expected: 60, TimeLeft: c.timeLeft})
+		if got := s.left(began); got.left != c.want {
+			t.Errorf("with %v s of the budget left: %v, want %v", c.timeLeft, got.left, c.want)
+		}
+	}
+}
