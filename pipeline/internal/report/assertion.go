@@ -236,6 +236,9 @@ func AtomText(a gate.Atom) string {
 
 // Word is the outcome in capitals. A run that passes because nothing was asserted is no success.
 func (v *View) Word() string {
+	if v.Verdict.Outcome == gate.Pass && len(v.Record.Facets) == 0 {
+		return "DONE"
+	}
 	if v.Verdict.Outcome == gate.Pass && len(v.Assertions) == 0 {
 		return "MEASURED"
 	}
@@ -251,6 +254,9 @@ func headline(v *View) string {
 	total := len(v.Assertions)
 	switch v.Verdict.Outcome {
 	case gate.Pass:
+		if len(v.Record.Facets) == 0 {
+			return "the stages were made; none of them measures"
+		}
 		if total == 0 {
 			return "nothing was asserted"
 		}

@@ -43,7 +43,7 @@ func cutLines(s string, size int) string {
 	return s[:strings.LastIndexByte(s[:size], '\n')+1]
 }
 
-var verdictSigns = map[string]string{"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "❔", "INVALID": "⚠️", "MEASURED": "📏"}
+var verdictSigns = map[string]string{"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "❔", "INVALID": "⚠️", "MEASURED": "📏", "DONE": "✅"}
 
 func mdHead(v *View) string {
 	var b strings.Builder
