@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -430,6 +431,48 @@ func TestFreshRunOpensASeries(t *testing.T) {
 	}
 	if next.Facets[0].Series != rec.ID {
 		t.Errorf("the next run continues series %q, want %q", next.Facets[0].Series, rec.ID)
+	}
+}
+
+// TestFreshWaitsForOtherRuns: what a run uses does not vanish or change under it when another one makes it again.
+func TestFreshWaitsForOtherRuns(t *testing.T) {
+	l := newLab(t)
+	var once sync.Once
+	waits, ended := make(chan engine.Event, 20), make(chan error, 1)
+	l.block = func(env *engine.Env) error {
+		once.Do(func() {
+			dir := env.Variants[0].Inputs["tuning"].Dir
+			before, _ := os.Stat(dir)
+			go func() {
+				_, err := l.run(labFile, engine.RunOptions{Fresh: map[string]bool{"tuning": true}, Sink: func(e engine.Event) {
+					if e.Type == engine.NodeWaiting || e.Type == engine.NodeFinished {
+						waits <- e
+					}
+				}})
+				ended <- err
+			}()
+			if e := <-waits; e.Type != engine.NodeWaiting || e.Kind != "tuning" || !strings.Contains(e.Message, "in run ") {
+				t.Errorf("the second run did not wait: %+v", e)
+			}
+			if now, err := os.Stat(dir); err != nil || !os.SameFile(before, now) {
+				t.Errorf("another directory is at %s: %v", dir, err)
+			}
+		})
+		for _, v := range env.Variants {
+			for _, step := range env.Block.Steps {
+				env.Record(engine.Measurement{Step: step, Variant: v.Name})
+			}
+		}
+		return nil
+	}
+	if _, err := l.run(labFile, engine.RunOptions{}); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if got, want := l.counts(), "source 2, tuning 8, data 2"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

@@ -112,6 +112,9 @@ func (x *executor) timed(ctx context.Context, n *Node) error {
 	x.update(n.ID, func(r *NodeRecord) { r.Status, r.Started = "running", began })
 	x.send(Event{Type: NodeStarted, Node: n.ID, Kind: n.Kind.Name, Reason: n.Reason, Expected: n.Expected})
 	err := x.make(ctx, n)
+	if n.replace != "" {
+		x.pinned.Replaced(n.Key)
+	}
 	status, text := "done", ""
 	switch {
 	case err != nil && ctx.Err() != nil:

@@ -96,12 +96,7 @@ func (x *executor) run(ctx context.Context) error {
 
 // confirm checks every cached entry that will be used. A damaged one is a miss, and what it was made from is wanted again.
 func (x *executor) confirm(ctx context.Context) error {
-	var keys []string
-	for _, n := range x.Nodes {
-		keys = append(keys, n.Key)
-	}
-	var err error
-	if x.pinned, err = x.Store.Pin(ctx, keys...); err != nil {
+	if err := x.pin(ctx); err != nil {
 		return err
 	}
 	for _, n := range x.Nodes {
@@ -120,6 +115,23 @@ func (x *executor) confirm(ctx context.Context) error {
 	}
 	x.updateNodes()
 	return x.save()
+}
+
+// pin keeps the entries of all nodes. What --fresh makes again must not vanish under another run that uses it: this run waits.
+func (x *executor) pin(ctx context.Context) (err error) {
+	byKey := map[string]*Node{}
+	r := store.PinRequest{Run: x.record.ID, Waiting: func(key string, h store.Holder) {
+		x.waiting(byKey[key].ID, byKey[key].Kind.Name, h)
+	}}
+	for _, n := range x.Nodes {
+		byKey[n.Key] = n
+		r.Keys = append(r.Keys, n.Key)
+		if n.State == Pending && n.replace != "" {
+			r.Replace = append(r.Replace, n.Key)
+		}
+	}
+	x.pinned, err = x.Store.PinFor(ctx, r)
+	return err
 }
 
 // check looks at the files of a cached entry and remembers which one it is, so that a damaged one is replaced and no other.

@@ -25,7 +25,7 @@ const layoutVersion = 1
 //	entries/<kk>/<key>/recipe.txt, manifest, meta, used
 //	pending/<key>/              being made by the holder of locks/<key>; else a leftover
 //	locks/<key>                 flock of whoever makes that key
-//	pins/<name>                 keys that a live run needs; flocked by it
+//	pins/<name>                 keys that a live run needs or replaces; flocked by it
 //	index/<kind>                hashes of recipe lines, for Nearest; can be lost
 //	aside/                      on its way to removal
 //	gc.lock                     shared while pinning, exclusive while trimming
