@@ -7,10 +7,10 @@
 //  2. expand    one node per stage and matrix cell, one facet  expand.go, facet.go
 //     per group of cells that are compared; `${ }` is
 //     evaluated from variables, axes and the host only
-//  3. decode,   parameters -> the stage's own struct;          plan.go
+//  3. decode,   parameters -> the stage's own struct;          decode.go
 //     check,    moving references become fixed ones
 //     pin
-//  4. key       recipe text -> sha256; nodes with equal keys   key.go, plan.go
+//  4. key       recipe text -> sha256; nodes with equal keys   plan.go, key.go
 //     merge; each is looked up in the cache                    lookup.go
 //  5. compile   assertions: a typo fails now                   pipeline/gate: Compile
 //  6. run       Plan -> events, entries, blocks, Record        run.go, nodes.go, measure.go, derive.go, keep.go

@@ -170,3 +170,39 @@ func ParamRecipe(kind *Kind, stage Stage) string {
 	r.params("", stage)
 	return r.text()
 }
+
+// recipe is the pre-image of a node's key.
+func (p *planner) recipe(n *Node) (string, error) {
+	r := newRecipe(n.Kind)
+	r.params("", n.Stage)
+	for _, in := range n.Inputs {
+		if in.Take.Field == "" {
+			r.add("input "+in.Take.Kind, in.Node.Key)
+			continue
+		}
+		if err := r.inputField(in.Take.Kind, in.Take.Field, in.Node.Stage); err != nil {
+			return "", err
+		}
+	}
+	if err := p.fingerprint(r, n.Stage); err != nil {
+		return "", err
+	}
+	return r.text(), nil
+}
+
+// fingerprint appends what a stage depends on beyond its parameters.
+func (p *planner) fingerprint(r *recipe, stage Stage) error {
+	f, ok := stage.(Fingerprinter)
+	if !ok {
+		return nil
+	}
+	lines, err := f.Fingerprint(p.ctx, p.Host)
+	if err != nil {
+		return err
+	}
+	for _, l := range lines {
+		name, value, _ := strings.Cut(l, ": ")
+		r.add("host "+name, value)
+	}
+	return nil
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"pgpipeline/pipeline/internal/spec"
 	"pgpipeline/pipeline/internal/store"
@@ -220,75 +219,6 @@ func (p *planner) build(i int, c cell) (*Node, error) {
 	return n, nil
 }
 
-// decode returns the parameters of a stage in one cell, checked and pinned.
-func (p *planner) decode(i int, c cell) (Stage, *spec.Value, error) {
-	decl := &p.exp.Stages[i]
-	kind := p.kinds[decl.Kind]
-	scope, err := p.namesOf(c)
-	if err != nil {
-		return nil, nil, err
-	}
-	params, err := stageParams(p.exp, decl, kind, scope)
-	if err != nil {
-		return nil, nil, err
-	}
-	stage := kind.New()
-	if params != nil {
-		if err := spec.Decode(params, stage); err != nil {
-			return nil, nil, spec.Prefix(fmt.Sprintf("stage %q: ", decl.Kind), err)
-		}
-	}
-	if s, ok := stage.(Based); ok {
-		s.SetBase(p.Base)
-	}
-	if s, ok := stage.(Checker); ok {
-		if err := s.Check(p.Host); err != nil {
-			return nil, nil, p.at(params, decl, err)
-		}
-	}
-	if s, ok := stage.(Pinner); ok {
-		if err := p.pin(s); err != nil {
-			return nil, nil, p.at(params, decl, err)
-		}
-	}
-	return stage, params, nil
-}
-
-func (p *planner) namesOf(c cell) (names, error) {
-	if n, ok := p.names[c.key()]; ok {
-		return n, nil
-	}
-	n, err := newNames(p.exp, p.Host, c)
-	p.names[c.key()] = n
-	return n, err
-}
-
-func (p *planner) pin(s Pinner) error {
-	address := s.Address()
-	known := p.plan.Pins[address]
-	if known == nil && !p.Update {
-		if locked, ok := p.Locks[address]; ok {
-			known = &locked
-		}
-	}
-	if known == nil && p.Locked {
-		return &FieldError{Err: fmt.Errorf("%q is not in the lock file, and --locked forbids resolving it", address),
-			Hint: "run `pipeline lock` and commit the lock file"}
-	}
-	pin, err := s.Pin(p.ctx, known)
-	if err != nil {
-		return err
-	}
-	if pin == nil { // nothing about this source moves
-		return nil
-	}
-	if was, ok := p.Locks[address]; !ok || was.Resolved != pin.Resolved || was.SHA256 != pin.SHA256 {
-		p.plan.NewPins = true
-	}
-	p.plan.Pins[address] = pin
-	return nil
-}
-
 // inputs finds what a stage takes: the nearest earlier stage of each kind, unless `needs` names another one.
 func (p *planner) inputs(i int, c cell) ([]Edge, error) {
 	decl := &p.exp.Stages[i]
@@ -331,96 +261,4 @@ func (p *planner) supplier(i int, take Take) (int, error) {
 	}
 	return 0, p.exp.ErrorAt(decl.Pos, fmt.Sprintf("stage %q needs an earlier stage %q, and there is none", decl.Kind, take.Kind),
 		fmt.Sprintf("put `- %s: {...}` before it", take.Kind))
-}
-
-// recipe is the pre-image of a node's key.
-func (p *planner) recipe(n *Node) (string, error) {
-	r := newRecipe(n.Kind)
-	r.params("", n.Stage)
-	for _, in := range n.Inputs {
-		if in.Take.Field == "" {
-			r.add("input "+in.Take.Kind, in.Node.Key)
-			continue
-		}
-		if err := r.inputField(in.Take.Kind, in.Take.Field, in.Node.Stage); err != nil {
-			return "", err
-		}
-	}
-	if err := p.fingerprint(r, n.Stage); err != nil {
-		return "", err
-	}
-	return r.text(), nil
-}
-
-// fingerprint appends what a stage depends on beyond its parameters.
-func (p *planner) fingerprint(r *recipe, stage Stage) error {
-	f, ok := stage.(Fingerprinter)
-	if !ok {
-		return nil
-	}
-	lines, err := f.Fingerprint(p.ctx, p.Host)
-	if err != nil {
-		return err
-	}
-	for _, l := range lines {
-		name, value, _ := strings.Cut(l, ": ")
-		r.add("host "+name, value)
-	}
-	return nil
-}
-
-// at turns an error about a parameter into one that points at its line.
-func (p *planner) at(params *spec.Value, decl *spec.StageDecl, err error) error {
-	var known *spec.Error
-	var several spec.Errors
-	if errors.As(err, &known) || errors.As(err, &several) {
-		return err
-	}
-	pos, hint := decl.Pos, ""
-	var f *FieldError
-	if errors.As(err, &f) {
-		hint = f.Hint
-		if v := params.Find(f.Field); v != nil {
-			pos = v.Pos
-		}
-	}
-	return p.exp.ErrorAt(pos, fmt.Sprintf("stage %q: %v", decl.Kind, err), hint)
-}
-
-// nameNodes gives every node an id that names only the axes which tell it from the other nodes of its stage.
-func (p *planner) nameNodes() {
-	byDecl := map[int][]*Node{}
-	for _, n := range p.plan.Nodes {
-		byDecl[n.decl] = append(byDecl[n.decl], n)
-	}
-	taken := map[string]bool{}
-	for _, n := range append(append([]*Node(nil), p.plan.Nodes...), p.plan.Derived...) {
-		name := p.exp.Stages[n.decl].ID
-		if axes := n.cells[0].only(p.telling(byDecl[n.decl])); axes != "" {
-			name += "[" + axes + "]"
-		}
-		for k := 2; taken[name]; k++ {
-			name = fmt.Sprintf("%s~%d", name, k)
-		}
-		taken[name] = true
-		n.ID = name
-	}
-}
-
-// telling reports which axes have one value in all cells of each node: the others are those that the stage does not depend on.
-func (p *planner) telling(nodes []*Node) func(axis string) bool {
-	return func(axis string) bool {
-		if !p.varying[axis] || len(nodes) < 2 {
-			return false
-		}
-		for _, n := range nodes {
-			want, _ := n.cells[0].value(axis)
-			for _, c := range n.cells[1:] {
-				if got, _ := c.value(axis); got != want {
-					return false
-				}
-			}
-		}
-		return true
-	}
 }
