@@ -63,7 +63,7 @@ func (c *collector) keepOutput() {
 		text = text[:maxKept/2] + "\n[...]\n" + text[len(text)-maxKept/2:]
 	}
 	c.m.Outputs = append(c.m.Outputs, text)
-	c.notes["measured by"] = c.step.Kind.Tool.Name + ", which is part of every figure; percentiles and the longest latency are its own, over its whole run"
+	c.notes["measured by"] = c.step.Kind.Tool.Name + ", which is part of every figure; latencies " + s.LatencyNote()
 	for _, name := range []string{"avg", "p95", "p99", "max"} {
 		if out, err := external.Parse(c.step.Kind.Tool.Name, s.Output()); err == nil && out.Latency[name] > 0 {
 			c.notes["latency "+name+" (of "+out.Tool+", last slice)"] = fmt.Sprintf("%.3f ms", out.Latency[name]*1e3)

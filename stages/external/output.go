@@ -26,8 +26,18 @@ type Output struct {
 	// Options are further facts that the output states: query mode, rate limit, schedule lag.
 	Options map[string]string
 	Scripts []ScriptShare
+	// Histogram of the latencies, when the tool printed one.
+	Histogram []Bucket `json:"-"`
+	// Lost is how many seconds at the start the figures are without, because the tool began to count anew after them.
+	Lost float64 `json:",omitempty"`
 	// Progress is the intermediate reports, in order.
 	Progress []Interval
+}
+
+// Bucket is one line of a histogram.
+type Bucket struct {
+	Seconds float64 // in its middle
+	Count   int64
 }
 
 // ScriptShare is one of several scripts that pgbench chose from.

@@ -4,10 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"pgpipeline/pipeline/engine"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -114,5 +119,70 @@ func TestAfter(t *testing.T) {
 	}
 	if _, _, ok := o.After(4); ok {
 		t.Error("nothing is left after 4 s, and something was found")
+	}
+}
+
+// A checkpoint makes sysbench count anew: what stands behind it is about the rest of the run.
+func TestSysbenchHistogram(t *testing.T) {
+	text, err := os.ReadFile("testdata/sysbench-histogram.out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := Parse("sysbench", string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := ofBuckets(o.Histogram)
+	if o.Lost != 1 || math.Abs(float64(h.TotalCount())-o.Transactions) > float64(o.Clients) || len(o.Retries) != 0 {
+		t.Errorf("%v s lost, %d in the histogram of %v transactions, retries %v", o.Lost, h.TotalCount(), o.Transactions, o.Retries)
+	}
+	if s := o.Transactions / o.TPS; o.Seconds != s || s < 1.9 || s > 2.1 {
+		t.Errorf("%v s were counted, want those after the checkpoint, %v", o.Seconds, s)
+	}
+	if p95 := float64(h.ValueAtPercentile(95)) / 1e9; p95 < o.Latency["p95"]*0.95 || p95 > o.Latency["p95"]*1.05 {
+		t.Errorf("95 %% below %v s by the histogram, %v s by the tool", p95, o.Latency["p95"])
+	}
+}
+
+func TestTransactionLog(t *testing.T) {
+	prefix := filepath.Join(t.TempDir(), "transactions")
+	for name, text := range map[string]string{
+		prefix + ".77":   "0 1 900 0 1000 999999\n0 2 1500 0 1001 0 500\n0 3 failed 0 1001 50000\n0 4 2000 0 1001 150000 0\n",
+		prefix + ".77.1": "1 1 3000 0 1002 950000 100\n1 2 4000 0 1003 40000 100\nhalf a li",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := newTransactionLog(time.Unix(1001, 0), 2, true)
+	if err := l.readAll(prefix); err != nil {
+		t.Fatal(err)
+	}
+	if l.service.TotalCount() != 4 || !l.service.ValuesAreEquivalent(l.service.Min(), 1_000_000) || !l.response.ValuesAreEquivalent(l.response.Min(), 1_500_000) || l.worst != 4_000_000 {
+		t.Errorf("%d transactions, service from %d, response from %d to %d", l.service.TotalCount(), l.service.Min(), l.response.Min(), l.worst)
+	}
+	want := make(engine.Tenths, 20)
+	want[0], want[1], want[19] = 1, 1, 1
+	if !slices.Equal(l.tenths, want) {
+		t.Errorf("tenths %v", l.tenths)
+	}
+	if left, _ := filepath.Glob(prefix + "*"); len(left) > 0 {
+		t.Errorf("logs are left: %v", left)
+	}
+}
+
+// A busy tool logs a part of its transactions, a slow one all.
+func TestShareOfLoggedTransactions(t *testing.T) {
+	for _, c := range []struct {
+		rate, tps float64
+		want      string
+	}{
+		{tps: 50_000, want: "--sampling-rate=0.040000"}, {tps: 1500}, {rate: 1000, tps: 50_000}, {rate: 8000, want: "--sampling-rate=0.250000"},
+	} {
+		s := &Session{Options: Options{Tool: &Tool{Name: "pgbench"}, Rate: c.rate}, tps: c.tps, dir: "d"}
+		args := strings.Join(s.logArgs(), " ")
+		if !strings.HasPrefix(args, "-l --log-prefix=d/transactions") || !strings.HasSuffix(args, c.want) || strings.Contains(args, "sampling") != (c.want != "") {
+			t.Errorf("%+v: %s", c, args)
+		}
 	}
 }

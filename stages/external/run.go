@@ -46,6 +46,9 @@ type Session struct {
 	target *pgconn.Config
 	output string
 	note   string
+	tps    float64 // of the last run; 0: not known yet
+
+	latencyNote string
 }
 
 // Open writes the scripts where the tool can read them, and runs the preparation.
@@ -99,32 +102,64 @@ func (s *Session) Output() string { return s.output }
 // Note says in which way the last result is less than one of our own driver; "" when there is nothing to say.
 func (s *Session) Note() string { return s.note }
 
+// LatencyNote says where the latencies of the last result come from, and what that cost.
+func (s *Session) LatencyNote() string { return s.latencyNote }
+
 // startAllowance is what a tool may take beyond its time, to connect and to end.
 const startAllowance = 2 * time.Minute
 
 // Slice runs the tool for d, rounded up to whole seconds, and counts what it reports after the first `discard`.
 func (s *Session) Slice(ctx context.Context, d, discard time.Duration) (driver.Result, error) {
+	if err := s.learnRate(ctx); err != nil {
+		return driver.Result{Start: time.Now()}, err
+	}
 	seconds := int(math.Ceil(d.Seconds()))
 	began := time.Now()
-	usage, err := s.call(ctx, s.runArgs(seconds), d+startAllowance)
+	usage, err := s.call(ctx, s.runArgs(seconds, int(math.Ceil(discard.Seconds()))), d+startAllowance)
 	if err != nil {
 		return driver.Result{Start: began}, err
 	}
-	out, err := Parse(s.Tool.Name, s.output)
+	out, err := s.parsed()
 	if err != nil {
-		return driver.Result{Start: began}, fmt.Errorf("%s: %w\n%s", s.Tool.Name, err, lastLines(s.output, 5))
+		return driver.Result{Start: began}, err
 	}
-	return s.result(out, began, discard, usage), nil
+	s.tps = out.TPS
+	r := s.result(out, began, discard, usage)
+	return r, s.addLatencies(&r, out)
 }
 
-// result is an output in the driver's words. There are no histograms: what the tool computed of its latencies stands in its output.
+// learnRate finds out how often the tool will run its transactions, when nothing says so: what it is to log of them depends on it.
+func (s *Session) learnRate(ctx context.Context) error {
+	if s.Tool.Name != "pgbench" || s.Rate > 0 || s.tps > 0 {
+		return nil
+	}
+	if _, err := s.call(ctx, s.pgbenchArgs(1), time.Second+startAllowance); err != nil {
+		return err
+	}
+	out, err := s.parsed()
+	if err != nil {
+		return err
+	}
+	s.tps = out.TPS
+	return nil
+}
+
+func (s *Session) parsed() (*Output, error) {
+	out, err := Parse(s.Tool.Name, s.output)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", s.Tool.Name, err, lastLines(s.output, 5))
+	}
+	return out, nil
+}
+
+// result is an output in the driver's words.
 func (s *Session) result(out *Output, began time.Time, discard, cpu time.Duration) driver.Result {
 	part, seconds, ok := out.After(discard.Seconds())
-	if s.note = ""; !ok {
+	if s.note = ""; !ok || out.Lost > 0 {
 		part, seconds = Interval{TPS: out.TPS, QPS: out.QPS}, out.Seconds
-		if discard > 0 {
-			s.note = s.Tool.Name + " printed no intermediate reports: its start is part of the figures"
-		}
+	}
+	if !ok && discard > 0 {
+		s.note = s.Tool.Name + " printed no intermediate reports: its start is part of the figures"
 	}
 	r := driver.Result{Start: began.Add(discard), Seconds: seconds, Retries: out.Retries, MaxSeconds: out.Latency["max"],
 		Events: int64(math.Round(part.TPS * seconds)), ClientCPU: cpu.Seconds() * seconds / max(seconds, time.Since(began).Seconds()),
@@ -181,24 +216,28 @@ func complaints(output string) string {
 	return strings.Join(found, "; ")
 }
 
-func (s *Session) runArgs(seconds int) []string {
+func (s *Session) runArgs(seconds, lost int) []string {
 	if s.Tool.Name == "pgbench" {
-		return s.pgbenchArgs(seconds)
+		return s.pgbenchArgs(seconds, s.logArgs()...)
 	}
-	args := append(s.sysbenchTarget(), "--threads="+strconv.Itoa(s.Clients), "--time="+strconv.Itoa(seconds), "--report-interval=1")
+	args := append(s.sysbenchTarget(), "--threads="+strconv.Itoa(s.Clients), "--time="+strconv.Itoa(seconds), "--report-interval=1", "--histogram=on")
+	if lost > 0 && lost < seconds {
+		args = append(args, "--report-checkpoints="+strconv.Itoa(lost)) // it begins to count anew
+	}
 	if s.Rate > 0 {
 		args = append(args, fmt.Sprintf("--rate=%.0f", s.Rate))
 	}
 	return append(append(args, s.Tool.Args...), "run")
 }
 
-func (s *Session) pgbenchArgs(seconds int) []string {
+func (s *Session) pgbenchArgs(seconds int, log ...string) []string {
 	threads := s.Clients
 	if n := len(s.CPUs); n > 0 {
 		threads = min(threads, n)
 	}
 	args := []string{"-n", "-c", strconv.Itoa(s.Clients), "-j", strconv.Itoa(min(threads, 64)), "-T", strconv.Itoa(seconds), "-P", "1", "-M", "prepared",
 		"--random-seed=" + strconv.FormatUint(s.Seed>>1, 10)}
+	args = append(args, log...)
 	if s.Rate > 0 {
 		args = append(args, "-R", strconv.FormatFloat(s.Rate, 'f', -1, 64))
 	}

@@ -3,6 +3,7 @@ package external
 import (
 	"bytes"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +59,15 @@ function event() con:query("SELECT " .. sysbench.rand.uniform(1, 100)) end
 			}
 			if r.Seconds < 1 || r.Seconds > 2.5 {
 				t.Errorf("%v s were counted of 3, the first one lost", r.Seconds)
+			}
+			h := r.Operations[""].Service
+			if h == nil || h.TotalCount() < 100 || h.Mean() <= 0 || s.LatencyNote() == "" {
+				t.Errorf("no latencies, note %q", s.LatencyNote())
+			} else if off := math.Abs(float64(h.TotalCount() - r.Events)); tool.Name == "sysbench" && off > float64(r.Events)/100 {
+				t.Errorf("%d latencies of %d events", h.TotalCount(), r.Events)
+			}
+			if tool.Name == "pgbench" && len(r.Tenths[""]) != int(r.Seconds*10+1e-6) {
+				t.Errorf("%d tenths of %v s", len(r.Tenths[""]), r.Seconds)
 			}
 			if len(r.Series) == 0 || r.Series[0].T != 0 {
 				t.Errorf("series: %+v", r.Series)

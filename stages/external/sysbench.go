@@ -11,6 +11,8 @@ var (
 	sysbenchCommand  = regexp.MustCompile(`(\S+\.lua)\b`)
 	sysbenchRate     = regexp.MustCompile(`^(\d+)\s+\(\s*([0-9.]+) per sec\.\)`)
 	sysbenchInterval = regexp.MustCompile(`^\[ *([0-9.]+)s ?\] thds: (\d+) tps: ([0-9.]+) qps: ([0-9.]+) .*lat \(ms, ?([0-9.]+)%\): ([0-9.]+)(?: err/s:? ([0-9.]+))?`)
+	sysbenchBucket   = regexp.MustCompile(`^([0-9.]+) \|\**\s+(\d+)$`)
+	sysbenchRestart  = regexp.MustCompile(`^\[ *([0-9.]+)s ?\] Checkpoint report:$`)
 	sysbenchQuantile = regexp.MustCompile(`^(\d+)(?:st|nd|rd|th) percentile$`)
 )
 
@@ -29,10 +31,17 @@ func parseSysbench(text string) (*Output, error) {
 			o.Progress = append(o.Progress, sysbenchProgress(m))
 			continue
 		}
+		if m := sysbenchRestart.FindStringSubmatch(trimmed); m != nil {
+			o.Lost, _ = leading(m[1])
+			continue
+		}
 		name, value, ok := strings.Cut(trimmed, ":")
 		if !ok {
 			o.sysbenchBare(trimmed)
 			continue
+		}
+		if name == "SQL statistics" { // the second time after a checkpoint, where all figures start anew
+			o.Retries, o.Latency = map[string]int64{}, map[string]float64{}
 		}
 		if value = strings.TrimSpace(value); value == "" {
 			section = name
@@ -55,8 +64,14 @@ func sysbenchProgress(m []string) Interval {
 	return i
 }
 
-// sysbenchBare takes the script from a command line that stands before the output, as result folders have it.
+// sysbenchBare takes a line of the histogram, or the script from a command line that stands before the output, as result folders have it.
 func (o *Output) sysbenchBare(line string) {
+	if m := sysbenchBucket.FindStringSubmatch(line); m != nil {
+		ms, _ := leading(m[1])
+		n, _ := leading(m[2])
+		o.Histogram = append(o.Histogram, Bucket{ms * millisecond, int64(n)})
+		return
+	}
 	if m := sysbenchCommand.FindStringSubmatch(line); m != nil && o.Script == "" && strings.Contains(line, " run") {
 		o.Script = path.Base(m[1])
 	}
@@ -82,7 +97,9 @@ func (o *Output) sysbenchLine(section, name, value string) {
 			o.Retries["reconnects"] = int64(n)
 		}
 	case "time elapsed", "total time":
-		o.Seconds, _ = leading(value)
+		if o.Seconds, _ = leading(value); o.Lost > 0 {
+			o.Seconds = 0 // of the whole run, which the other figures are not about: see check
+		}
 	default:
 		if strings.HasPrefix(section, "Latency") {
 			o.sysbenchLatency(name, value)

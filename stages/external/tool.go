@@ -40,11 +40,11 @@ var tools = map[string]struct {
 		dirs:   []string{"/usr/lib/postgresql/*/bin"}, unit: "transactions",
 		owned: map[string]string{"-c": "clients", "--client": "clients", "-T": "duration", "--time": "duration", "-t": "duration", "--transactions": "duration",
 			"-R": "rate", "--rate": "rate", "-f": "script", "--file": "script", "-P": "", "--progress": "", "-h": "", "--host": "", "-p": "", "--port": "",
-			"-U": "", "--username": "", "-l": "", "--log": ""},
+			"-U": "", "--username": "", "-l": "", "--log": "", "--log-prefix": "", "--sampling-rate": "", "--aggregate-interval": ""},
 	},
 	"sysbench": {
 		remedy: "apt-get install sysbench", unit: "queries",
-		owned: map[string]string{"--threads": "clients", "--time": "duration", "--events": "duration", "--rate": "rate", "--report-interval": "", "--db-driver": "",
+		owned: map[string]string{"--threads": "clients", "--time": "duration", "--events": "duration", "--rate": "rate", "--report-interval": "", "--report-checkpoints": "", "--histogram": "", "--db-driver": "",
 			"--pgsql-host": "", "--pgsql-port": "", "--pgsql-user": "", "--pgsql-db": "", "--pgsql-password": ""},
 	},
 }
