@@ -197,6 +197,7 @@ func (c *collector) end(ctx context.Context) {
 	c.noteTarget()
 	c.checkReadsOnly(c.before.stats.Counters, after.stats.Counters)
 	c.checkCached()
+	c.checkClient()
 }
 
 // read returns nil when the server cannot be asked; the error that matters then comes from the step itself.
