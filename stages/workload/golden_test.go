@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"pgpipeline/stages/driver"
 	"pgpipeline/stages/postgres"
@@ -88,14 +89,13 @@ func TestStatementsAsTheServerLogsThem(t *testing.T) {
 			stop := sync.OnceValue(func() error { return s.Stop(t.Context()) })
 			defer stop()
 			load(t, s, small, 1)
-			var names []string
-			for _, name := range sysbenchSteps() {
+			names := slices.Concat(sysbenchSteps(), taggedSteps())
+			for _, name := range names {
 				step := resolve(t, small, name)[0]
 				session := open(t, s, step, " application_name='"+name+"'")
 				if r, err := session.Pass(t.Context()); err != nil || r.Events != 1 {
 					t.Errorf("%s: %d events, %v", name, r.Events, err)
 				}
-				names = append(names, name)
 			}
 			if err := stop(); err != nil {
 				t.Fatal(err)
@@ -114,6 +114,53 @@ func sysbenchSteps() []string {
 		}
 	}
 	return names
+}
+
+// taggedSteps are the others: those that a published list runs a second time under another name.
+func taggedSteps() []string {
+	var names []string
+	for _, name := range workload.Names() {
+		if strings.Contains(name, ".") && strings.Contains(name, "_range=") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Every step of the published lists has its statements in a golden file.
+func TestEveryListedStepHasAGolden(t *testing.T) {
+	text := ""
+	for _, file := range []string{"statements.golden", "insert.golden"} {
+		data, err := os.ReadFile(filepath.Join("testdata", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += string(data)
+	}
+	for list, want := range map[string]int{"sysbench-a": 42, "sysbench-b": 0, "insert": 0, "insert-2023": 0} {
+		steps, err := workload.Resolve([]workload.StepRef{{List: list}}, workload.Params{Tables: 2, Rows: 10, Clients: 2, Duration: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		measured := 0
+		for _, s := range steps {
+			if s.Maintenance != "" {
+				continue
+			}
+			measured++
+			name, _, _ := strings.Cut(s.Name, "_clients=")
+			header := "# " + name + "\n"
+			if s.Workload.Name == "insert" {
+				header = "# today " + name + "\n"
+			}
+			if _, after, found := strings.Cut(text, header); !found || !strings.HasPrefix(after, "execute ") && !strings.HasPrefix(after, "statement ") {
+				t.Errorf("%s: no statements of %s", list, name)
+			}
+		}
+		if want > 0 && measured != want {
+			t.Errorf("%s has %d measured steps, want %d", list, measured, want)
+		}
+	}
 }
 
 var (

@@ -35,7 +35,7 @@ func loadSales(t testing.TB, s *postgres.Server, p workload.Params, through stri
 // openStep prepares a step and connects its clients.
 func openStep(t testing.TB, s *postgres.Server, step workload.Step, options string) *driver.Session {
 	t.Helper()
-	if err := step.Prepare(t.Context(), s.ConnString(workload.Database)); err != nil {
+	if err := step.Prepare(t.Context(), s.ConnString(workload.Database)+options); err != nil {
 		t.Fatal(err)
 	}
 	session, err := driver.Open(t.Context(), driver.Options{
@@ -157,6 +157,22 @@ func TestQueriesBesideInserts(t *testing.T) {
 	}
 }
 
+// insertGoldens are the forms of the insert benchmark and the steps whose statements differ under them.
+var insertGoldens = []struct {
+	label   string
+	insert  workload.Insert
+	clients int
+	deletes bool
+	steps   []string
+}{
+	{"today", workload.Insert{}, 1, true, []string{"l.i0", "l.x", "l.i1", "l.i2", "q100", "q500", "q1000",
+		"qr100.L1", "qp100.L2", "qr500.L3", "qp500.L4", "qr1000.L5", "qp1000.L6"}},
+	{"2023", workload.Insert{Schema: workload.Schema2023}, 1, true, []string{"l.i0", "l.x", "l.i1", "l.i2", "q100", "q500", "q1000", "qr100.L1", "qp100.L2"}},
+	{"no deletes", workload.Insert{}, 1, false, []string{"l.i0", "l.x", "l.i1", "l.i2", "q100"}},
+	{"shared", workload.Insert{Shared: true}, 2, false, []string{"l.i0", "l.x", "l.i1", "qr100.L1", "qp100.L2"}},
+	{"partitions", workload.Insert{Partitions: 2}, 1, true, []string{"l.i0", "l.x", "l.i1", "qr100.L1", "qp100.L2"}},
+}
+
 // The first statements of every connection of every step, as servers of three versions log them. Order says which role a
 // connection has; the generators of all are seeded.
 func TestInsertStatementsAsTheServerLogsThem(t *testing.T) {
@@ -172,26 +188,27 @@ func TestInsertStatementsAsTheServerLogsThem(t *testing.T) {
 			stop := sync.OnceValue(func() error { return s.Stop(t.Context()) })
 			defer stop()
 			var names []string
-			for _, schema := range []string{workload.SchemaToday, workload.Schema2023} {
-				p := workload.Params{Tables: 1, Rows: 100, Clients: 1, Insert: workload.Insert{Schema: schema, RowsPerCommit: 2}}
-				if schema == workload.SchemaToday {
+			for i, c := range insertGoldens {
+				p := workload.Params{Tables: 1, Rows: 100, Clients: max(1, c.clients), Insert: c.insert}
+				p.Insert.RowsPerCommit = 2
+				if i == 0 {
 					loadSales(t, s, p, "l.x")
 				}
-				for _, name := range []string{"l.i0", "l.x", "l.i1", "qr100", "qp100"} {
-					label := schema + " " + name
+				for _, name := range c.steps {
+					label := c.label + " " + name
 					p := p
-					p.Insert.DeletePerInsert = name != "qp100" // its ids depend on how far the deletes have come
-					step := resolve(t, p, name)[0]
+					p.Insert.DeletePerInsert = c.deletes && !strings.HasPrefix(name, "qp") // its ids depend on how far the deletes have come
+					ref := workload.StepRef{Step: name}
 					once := func(s *driver.Session) (driver.Result, error) { return s.Pass(t.Context()) }
-					if name == "l.i1" { // its deletes wait for an insert
-						steps, err := workload.Resolve([]workload.StepRef{{Step: name, Rows: 2}}, p)
-						if err != nil {
-							t.Fatal(err)
-						}
-						step = steps[0]
+					if name == "l.i1" || name == "l.i2" { // their deletes wait for an insert
+						ref.Rows = int64(2 * p.Clients)
 						once = func(s *driver.Session) (driver.Result, error) { return s.Work(t.Context(), time.Minute) }
 					}
-					session := openStep(t, s, step, " application_name='"+label+"'")
+					steps, err := workload.Resolve([]workload.StepRef{ref}, p)
+					if err != nil {
+						t.Fatal(err)
+					}
+					session := openStep(t, s, steps[0], " application_name='"+label+"'")
 					if _, err := once(session); err != nil {
 						t.Errorf("%s: %v", label, err)
 					}
