@@ -42,7 +42,7 @@ func TestScripts(t *testing.T) {
 		Condition: func(cond string) (bool, error) {
 			return cond == "servers" && os.Getenv("PIPELINE_SKIP_SERVERS") == "", nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"edit": edit, "exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"edit": edit, "exits": exits, "recorded": recorded},
 	})
 }
 

@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"math"
+	"path"
 	"time"
 
 	"pgpipeline/pipeline/internal/lang"
@@ -11,7 +12,7 @@ import (
 // Accept is one known regression of accept.yaml: until a date, a failure of the step's metric is excused as long as it is no
 // larger than was accepted.
 type Accept struct {
-	Step   string `yaml:"step" json:"step"`     // full name, as the record has it
+	Step   string `yaml:"step" json:"step"`     // name of a step, with or without its range, or a glob; or name of a group
 	Metric string `yaml:"metric" json:"metric"` // "relqps", "relp99", ...
 	// Size of the accepted change as a fraction of the base: 0.08 accepts relqps down to 0.92 and relp99 up to 1.08.
 	Size   float64   `yaml:"size" json:"size"`
@@ -62,29 +63,45 @@ type acceptance struct {
 func newAcceptance(list []Accept, now time.Time) *acceptance {
 	a := &acceptance{list: list, now: now}
 	for _, e := range list {
-		a.results = append(a.results, AcceptResult{Step: e.Step, Metric: e.Metric, Size: e.Size, Reason: e.Reason, Until: e.Until.Format(time.DateOnly),
+		a.results = append(a.results, AcceptResult{Step: e.Step, Metric: e.Metric, Size: e.Size, Reason: e.Reason, Until: e.lastDay(),
 			By: e.By, State: "unused", Message: "nothing failed that it covers"})
 	}
 	return a
 }
 
-// find looks for the entry that covers a ratio of a step; -1 when there is none. Entries that are wrong or expired cover
-// nothing, and it is noted that they would have.
-func (a *acceptance) find(r request) int {
-	for i, e := range a.list {
-		if len(r.steps) == 0 || !r.fn.ratio || e.Step != r.label && e.Step != withoutRange(r.label) || ratioMetric(e.Metric) != r.metric {
-			continue
-		}
-		switch {
-		case e.Check() != "":
-			a.results[i].State, a.results[i].Message = "invalid", e.Check()
-		case !a.now.Before(e.Until):
-			a.results[i].State, a.results[i].Message = "expired", fmt.Sprintf("expired on %s", e.Until.Format(time.DateOnly))
-		default:
-			return i
+// lastDay is the last day on which the entry holds: what its file says.
+func (a Accept) lastDay() string { return a.Until.Add(-time.Nanosecond).Format(time.DateOnly) }
+
+// covers reports whether the entry is about a ratio of that step or group.
+func (a Accept) covers(r request) bool {
+	if len(r.steps) == 0 || !r.fn.ratio || ratioMetric(a.Metric) != r.metric {
+		return false
+	}
+	for _, name := range []string{r.label, withoutRange(r.label)} {
+		if matched, err := path.Match(a.Step, name); a.Step == name || err == nil && matched {
+			return true
 		}
 	}
-	return -1
+	return false
+}
+
+// find looks for the entry that covers a ratio; -1 when there is none. Entries that are wrong or expired cover nothing: they are
+// listed, and it is noted that they would have.
+func (a *acceptance) find(r request) (at int, lapsed []int) {
+	for i, e := range a.list {
+		switch {
+		case !e.covers(r):
+		case e.Check() != "":
+			a.results[i].State, a.results[i].Message = "invalid", e.Check()
+			lapsed = append(lapsed, i)
+		case !a.now.Before(e.Until):
+			a.results[i].State, a.results[i].Message = "expired", fmt.Sprintf("expired after %s", e.lastDay())
+			lapsed = append(lapsed, i)
+		default:
+			return i, lapsed
+		}
+	}
+	return -1, lapsed
 }
 
 // excuse judges a failed check again with what was accepted. It passes unless it is worse than that too; entries that were not
@@ -94,30 +111,56 @@ func (s sitting) excuse(c check, e evidence, r *AssertionResult) {
 		return
 	}
 	res := s.resolver(c, e)
-	var used []int
+	used, lapsed := map[int]bool{}, map[int]bool{}
 	res.accept = func(req request, ev lang.Evidence) lang.Evidence {
-		i := s.accepts.find(req)
-		if i < 0 {
+		at, old := s.accepts.find(req)
+		for _, i := range old {
+			lapsed[i] = true
+		}
+		if at < 0 {
 			return ev
 		}
-		used = append(used, i)
-		return accepted{ev, s.accepts.list[i].Size}
+		used[at] = true
+		return accepted{ev, s.accepts.list[at].Size}
 	}
 	claim, _, err := c.program.Eval(res.answer)
-	if err != nil || len(used) == 0 {
+	if err != nil {
 		return
 	}
-	excused := claim.Pos != lang.False
-	for _, i := range used {
-		out := &s.accepts.results[i]
-		switch {
-		case !excused:
-			out.State, out.Message = "exceeded", fmt.Sprintf("%s on %s is worse than the accepted %.3g %%", c.assert.Expr, c.candidate, 100*out.Size)
-		case out.State != "exceeded":
-			out.State, out.Message = "applied", fmt.Sprintf("excuses %s on %s until %s", c.assert.Expr, c.candidate, out.Until)
+	excused := len(used) > 0 && claim.Pos != lang.False
+	s.accepts.note(c, r, used, excused)
+	for i := range s.accepts.results {
+		if lapsed[i] {
+			r.Accepted = append(r.Accepted, s.accepts.results[i].Message+": "+s.accepts.list[i].text())
 		}
 	}
 	if excused {
-		r.Outcome, r.Tags = Pass, append(r.Tags, "accepted")
+		r.Outcome, r.Tags = Pass, append(r.Tags, acceptedTag)
 	}
+}
+
+// acceptedTag marks a failure that passes because it was accepted.
+const acceptedTag = "accepted"
+
+// note keeps what became of the entries that covered a failed check.
+func (a *acceptance) note(c check, r *AssertionResult, used map[int]bool, excused bool) {
+	for i := range a.results {
+		out := &a.results[i]
+		switch {
+		case !used[i]:
+		case !excused:
+			out.State, out.Message = "exceeded", fmt.Sprintf("%s on %s is worse than the accepted %.3g %%", c.assert.Expr, c.candidate, 100*out.Size)
+			r.Accepted = append(r.Accepted, "worse than what was accepted: "+a.list[i].text())
+		default:
+			if out.State != "exceeded" {
+				out.State, out.Message = "applied", fmt.Sprintf("excuses %s on %s until %s", c.assert.Expr, c.candidate, out.Until)
+			}
+			r.Accepted = append(r.Accepted, a.list[i].text())
+		}
+	}
+}
+
+// text says what was accepted, by whom, until when and why.
+func (a Accept) text() string {
+	return fmt.Sprintf("%s on %s may be up to %.3g %% worse until %s, accepted by %s: %s", a.Metric, a.Step, 100*a.Size, a.lastDay(), a.By, a.Reason)
 }

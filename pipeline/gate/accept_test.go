@@ -3,6 +3,8 @@ package gate
 import (
 	"testing"
 	"time"
+
+	"pgpipeline/pipeline/engine"
 )
 
 // An accepted regression is excused until its day, as long as it is no larger, however the assertion is put.
@@ -25,8 +27,12 @@ func TestAccept(t *testing.T) {
 		{"under a negation", `!(relqps("hot-points") < 0.95)`, 0.9, entry, Pass, "applied"},
 		{"as a claim", `!slower("hot-points", 0.05)`, 0.9, entry, Pass, "applied"},
 		{"with others", `relqps("hot-points") > 0.95 && errors("hot-points") == 0`, 0.9, entry, Pass, "applied"},
+		{"by a glob", `relqps("hot-points") > 0.95`, 0.9, with(func(a *Accept) { a.Step = "hot-*" }), Pass, "applied"},
+		{"by the whole name", `relqps("hot-points") > 0.95`, 0.9, with(func(a *Accept) { a.Step = "hot-points_range=100" }), Pass, "applied"},
+		{"of a group", `geomean("mine") > 0.95`, 0.9, with(func(a *Accept) { a.Step = "mine" }), Pass, "applied"},
 		{"larger", `relqps("hot-points") > 0.95`, 0.75, entry, Fail, "exceeded"},
 		{"expired", `relqps("hot-points") > 0.95`, 0.9, with(func(a *Accept) { a.Until = day(2) }), Fail, "expired"},
+		{"from its end on", `relqps("hot-points") > 0.95`, 0.9, with(func(a *Accept) { a.Until = day(3) }), Fail, "expired"},
 		{"of another step", `relqps("hot-points") > 0.95`, 0.9, with(func(a *Accept) { a.Step = "point-query" }), Fail, "unused"},
 		{"of another metric", `relqps("hot-points") > 0.95`, 0.9, with(func(a *Accept) { a.Metric = "relcpu" }), Fail, "unused"},
 		{"another fails too", `relqps("hot-points") > 0.95 && relqps("point-query") > 0.95`, 0.9, entry, Fail, "exceeded"},
@@ -41,7 +47,7 @@ func TestAccept(t *testing.T) {
 			l.block()
 		}
 		rec := l.record(c.expr)
-		g, err := Compile(rec.Experiment.Asserts, rec.Facets, nil)
+		g, err := Compile(rec.Experiment.Asserts, rec.Facets, map[string][]string{"mine": {"*point*_range=100"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,6 +55,33 @@ func TestAccept(t *testing.T) {
 		if v.Outcome != c.outcome || v.Accepted[0].State != c.state {
 			t.Errorf("%s: %s with the entry %s, want %s with %s: %s", c.name, v.Outcome, v.Accepted[0].State, c.outcome, c.state, v.Assertions[0].Message)
 		}
+		if told := len(v.Assertions[0].Accepted) == 1; told != (c.state != "unused") {
+			t.Errorf("%s: an entry that is %s, and the assertion says %q", c.name, c.state, v.Assertions[0].Accepted)
+		}
+	}
+}
+
+// A closed series is judged too; what the accept file did is told of the current one alone.
+func TestAcceptOfEarlierSeries(t *testing.T) {
+	l := newLab()
+	l.ratio = 0.9
+	for range 6 {
+		l.block()
+	}
+	l.ratio, l.facet.Series = 1, "r2"
+	for range 6 {
+		l.block(func(b *engine.BlockRecord) { b.Series = "r2" })
+	}
+	rec := l.record(`relqps("hot-points") > 0.95`)
+	g, err := Compile(rec.Experiment.Asserts, rec.Facets, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 1, 3, 0, 0, 0, 0, time.UTC)
+	accept := Accept{Step: "hot-points", Metric: "relqps", Size: 0.15, Reason: "costs of a fix", Until: now.AddDate(0, 0, 7), By: "dba"}
+	v := g.Use(Options{Accept: []Accept{accept}, Now: now}).Judge(rec)
+	if len(v.Earlier) != 1 || v.Earlier[0].Outcome != Fail || v.Outcome != Pass || v.Accepted[0].State != "unused" {
+		t.Errorf("earlier series %+v, now %s with the entry %s", v.Earlier, v.Outcome, v.Accepted[0].State)
 	}
 }
 

@@ -79,17 +79,23 @@ func (s sitting) judge(f engine.Facet, e evidence, faults []fault) []AssertionRe
 		r := s.evaluate(c, e)
 		s.excuse(c, e, &r)
 		if alarm != "" {
-			r.Outcome, r.Reason = Inconclusive, alarm
+			r.override(Inconclusive, alarm)
 		}
 		for _, ft := range faults {
 			if ft.outcome == Invalid && ft.concerns(c) {
-				r.Outcome, r.Reason = Invalid, ft.text
+				r.override(Invalid, ft.text)
 			}
 		}
 		r.Message = message(r)
 		out = append(out, r)
 	}
 	return out
+}
+
+// override replaces what the figures say by what is wrong with them: then nothing was excused either.
+func (r *AssertionResult) override(outcome, reason string) {
+	r.Outcome, r.Reason = outcome, reason
+	r.Tags = slices.DeleteFunc(r.Tags, func(tag string) bool { return tag == acceptedTag })
 }
 
 // evaluate judges one check on the evidence.
@@ -207,6 +213,7 @@ func holm(list []AssertionResult) {
 // earlier judges the series that --fresh closed, for showing beside the current one.
 func (s sitting) earlier(f engine.Facet, all []string) []SeriesVerdict {
 	var out []SeriesVerdict
+	s.accepts = nil // what the accept file did is told of the current series
 	for _, name := range all[:len(all)-1] {
 		e := gather(f, s.rec.Blocks, name)
 		sv := SeriesVerdict{Series: name, Blocks: len(e.blocks), Outcome: Pass, Assertions: s.judge(f, e, nil)}

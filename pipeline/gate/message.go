@@ -15,7 +15,7 @@ import (
 func message(r AssertionResult) string {
 	var b strings.Builder
 	outcome := strings.ToUpper(r.Outcome)
-	if slices.Contains(r.Tags, "accepted") {
+	if slices.Contains(r.Tags, acceptedTag) {
 		outcome = "ACCEPTED"
 	}
 	fmt.Fprintf(&b, "%s: %s", outcome, r.Expr)

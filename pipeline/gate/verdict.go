@@ -51,6 +51,8 @@ type AssertionResult struct {
 	// MinutesNeeded is a forecast for an inconclusive verdict; 0: unknown or out of reach.
 	MinutesNeeded float64  `json:"minutes_needed,omitempty"`
 	Tags          []string `json:"tags,omitempty"` // "unguarded", "closed loop", "accepted"
+	// Accepted says what the accept file has about a failure: what excused it, what it exceeds, what expired.
+	Accepted []string `json:"accepted,omitempty"`
 	// HolmP is the adjusted p-value over all guarded assertions of the plan; 0 when there is none.
 	HolmP float64 `json:"holm_p,omitempty"`
 	// Naive is what a gate without statistics says of the same samples: pass or fail, "" when it cannot.
@@ -168,9 +170,9 @@ type AcceptResult struct {
 	Metric string  `json:"metric"`
 	Size   float64 `json:"size"`
 	Reason string  `json:"reason"`
-	Until  string  `json:"until"`
+	Until  string  `json:"until"` // the last day on which it holds
 	By     string  `json:"by"`
-	// State: "applied", "unused", "expired", "exceeded".
+	// State: "applied", "unused", "expired", "exceeded", "invalid".
 	State   string `json:"state"`
 	Message string `json:"message"`
 }

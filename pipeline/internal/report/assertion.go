@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"pgpipeline/pipeline/engine"
@@ -73,13 +74,11 @@ func blockMinutes(blocks []engine.BlockRecord, f engine.Facet) float64 {
 }
 
 func word(r gate.AssertionResult) string {
-	for _, tag := range r.Tags {
-		if tag == "accepted" && r.Outcome != gate.Pass {
-			return "ACCEPTED"
-		}
-	}
 	switch r.Outcome {
 	case gate.Pass:
+		if slices.Contains(r.Tags, "accepted") { // it failed, and passes because that was accepted
+			return "ACCEPTED"
+		}
 		return "PASS"
 	case gate.Fail:
 		if r.Severity == "warn" {
@@ -107,6 +106,9 @@ func where(r gate.AssertionResult, facets int) string {
 	}
 	return strings.Join(parts, " ")
 }
+
+// Excuse says what the accept file has about a failure, "" when nothing.
+func (a Assertion) Excuse() string { return clean(strings.Join(a.Accepted, "; ")) }
 
 // reasons are the words for the keys that a verdict gives.
 var reasons = map[string]string{

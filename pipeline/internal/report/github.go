@@ -47,10 +47,10 @@ func writeGitHub(v *View, _ Input, w io.Writer) error {
 // annotationType is "" for what holds.
 func (v *View) annotationType(a Assertion) string {
 	switch {
-	case a.Outcome == gate.Pass:
-		return ""
 	case a.Word == "ACCEPTED":
 		return "notice"
+	case a.Outcome == gate.Pass:
+		return ""
 	case a.Severity == "warn":
 		return "warning"
 	case a.Outcome == gate.Inconclusive:
@@ -78,7 +78,7 @@ func annotation(kind string, a Assertion) string {
 	if a.Published != "" {
 		text += "; published " + a.Published
 	}
-	for _, extra := range []string{a.Why(), a.Hint} {
+	for _, extra := range []string{a.Excuse(), a.Why(), a.Hint} {
 		if extra != "" {
 			text += "\n" + extra
 		}

@@ -26,7 +26,7 @@ type page struct {
 	HasInsert               bool
 	Facets                  []htmlFacet
 	Assertions              []htmlAssertion
-	Accepted                []gate.AcceptResult
+	Accepted                []htmlAccepted
 	Earlier                 []gate.SeriesVerdict
 	Warnings                []string
 	Machine                 []htmlFact
@@ -37,15 +37,17 @@ type page struct {
 
 type htmlFact struct{ Kind, Name, Text string }
 
+type htmlAccepted struct{ State, Step, Metric, Size, Reason, By, Until, Message string }
+
 type htmlStage struct{ Kind, Text string }
 
 type htmlNode struct{ ID, Status, Seconds, Reason, Key string }
 
 type htmlAssertion struct {
-	Word, Expr, Where, Location, Tags, Published, Reason, Naive string
-	Hint                                                        template.HTML
-	Charts                                                      []template.HTML
-	Values                                                      []string
+	Word, Expr, Where, Location, Tags, Published, Reason, Excuse, Naive string
+	Hint                                                                template.HTML
+	Charts                                                              []template.HTML
+	Values                                                              []string
 }
 
 var pageTemplate = sync.OnceValues(func() (*template.Template, error) {
@@ -71,7 +73,7 @@ func buildPage(v *View, in Input) *page {
 	p := &page{Style: template.CSS(templates.ReportStyle()), Name: clean(v.Name), Doc: clean(rec.Experiment.Doc), ID: clean(rec.ID), Tool: clean(rec.Tool),
 		Word: v.Word(), Outcome: strings.ToLower(v.Word()), Headline: clean(v.Headline), Failures: failures(v), Believe: believe(v),
 		When: stamp(rec.Started), Path: clean(rec.Experiment.Path), Text: cleanLines(rec.Experiment.Text), Commands: commands(v),
-		Accepted: v.Verdict.Accepted, Earlier: v.Verdict.Earlier, Warnings: v.Warnings, Machine: machineFacts(v), Logs: serverLogs(v, in.Files)}
+		Accepted: acceptedRows(v), Earlier: v.Verdict.Earlier, Warnings: v.Warnings, Machine: machineFacts(v), Logs: serverLogs(v, in.Files)}
 	for _, f := range v.Facets {
 		h := buildHTMLFacet(f, v)
 		p.HasInsert = p.HasInsert || h.Insert != nil
@@ -93,7 +95,7 @@ func buildPage(v *View, in Input) *page {
 func buildHTMLAssertion(a Assertion) htmlAssertion {
 	h := htmlAssertion{Word: a.Word, Expr: clean(a.Expr), Where: clean(a.Where), Location: clean(a.Location()), Tags: clean(strings.Join(a.Tags, ", ")),
 		Published: clean(a.Published), Hint: codeHTML(a.Hint)}
-	h.Reason = a.Why()
+	h.Reason, h.Excuse = a.Why(), a.Excuse()
 	if a.Naive != "" && a.Naive != a.Outcome {
 		h.Naive = fmt.Sprintf("without statistics: %s, at %s", a.Naive, rateText(a.NaiveValue))
 	}
@@ -111,6 +113,15 @@ func buildHTMLAssertion(a Assertion) htmlAssertion {
 		h.Values = []string{clean(a.Message)}
 	}
 	return h
+}
+
+func acceptedRows(v *View) []htmlAccepted {
+	var rows []htmlAccepted
+	for _, a := range v.Verdict.Accepted {
+		rows = append(rows, htmlAccepted{State: clean(a.State), Step: clean(a.Step), Metric: clean(a.Metric), Size: percentText(a.Size),
+			Reason: clean(a.Reason), By: clean(a.By), Until: clean(a.Until), Message: clean(a.Message)})
+	}
+	return rows
 }
 
 // codeHTML escapes text and sets what stands between backticks as code.
@@ -134,6 +145,8 @@ func failures(v *View) []string {
 	rest := 0
 	for _, a := range v.Assertions {
 		switch {
+		case a.Word == "ACCEPTED" && v.Verdict.Outcome == gate.Pass:
+			list = append(list, "accepted: "+strings.TrimSpace(clean(a.Where)+": ")+" "+clean(a.Expr)+" is "+a.Values()+"; "+a.Excuse())
 		case a.Word != words[v.Verdict.Outcome]:
 		case len(list) == headFailures:
 			rest++

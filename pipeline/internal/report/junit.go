@@ -10,15 +10,14 @@ import (
 	"pgpipeline/pipeline/gate"
 )
 
-// The elements and attributes are those that Jenkins, GitLab and GitHub actions read. Figures stand in system-out and properties;
-// time is measuring time, never a throughput.
+// The elements and attributes are those of Jenkins' schema, with file and line of a test case and the message of a skipped one, which
+// GitLab and GitHub actions show. Figures stand in system-out and properties; time is measuring time, never a throughput.
 type junitSuites struct {
 	XMLName  xml.Name     `xml:"testsuites"`
 	Name     string       `xml:"name,attr"`
 	Tests    int          `xml:"tests,attr"`
 	Failures int          `xml:"failures,attr"`
 	Errors   int          `xml:"errors,attr"`
-	Skipped  int          `xml:"skipped,attr"`
 	Time     string       `xml:"time,attr"`
 	Suites   []junitSuite `xml:"testsuite"`
 }
@@ -67,12 +66,15 @@ func writeJUnit(v *View, _ Input, w io.Writer) error {
 	for _, p := range [][2]string{{"run", v.Record.ID}, {"outcome", v.Verdict.Outcome}, {"headline", v.Headline}, {"host", hostText(v.Record.Host)}, {"noise", v.Verdict.Noise.Text}} {
 		suite.Properties = append(suite.Properties, junitProperty{p[0], xmlText(p[1])})
 	}
+	for _, a := range v.Verdict.Accepted {
+		suite.Properties = append(suite.Properties, junitProperty{"accepted", xmlText(acceptText(a))})
+	}
 	for _, a := range v.Assertions {
 		suite.Cases = append(suite.Cases, v.junitAssertion(a))
 	}
 	suite.Cases = append(suite.Cases, v.junitStages()...)
 	suite.count()
-	all := junitSuites{Name: "pipeline", Tests: suite.Tests, Failures: suite.Failures, Errors: suite.Errors, Skipped: suite.Skipped, Time: suite.Time, Suites: []junitSuite{suite}}
+	all := junitSuites{Name: "pipeline", Tests: suite.Tests, Failures: suite.Failures, Errors: suite.Errors, Time: suite.Time, Suites: []junitSuite{suite}}
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}
@@ -95,11 +97,11 @@ func (v *View) junitAssertion(a Assertion) junitCase {
 	if a.Published != "" {
 		values += "; published " + a.Published
 	}
-	text := strings.TrimSpace(strings.Join([]string{values, a.Why(), a.Hint, a.Location()}, "\n"))
+	text := strings.TrimSpace(strings.Join([]string{values, a.Excuse(), a.Why(), a.Hint, a.Location()}, "\n"))
 	result := &junitResult{Message: xmlText(a.Word + ": " + values), Type: xmlText(a.Outcome), Text: xmlLines(text)}
 	fatal := a.Word == "UNKNOWN" && v.Record.Experiment.OnInconclusive == "fail"
 	switch {
-	case a.Outcome == gate.Pass:
+	case a.Word == "PASS":
 		c.SystemOut = xmlLines(text)
 	case a.Muted() || a.Outcome == gate.Inconclusive && !fatal:
 		c.Skipped = &junitResult{Message: result.Message} // some readers take no text here
@@ -110,6 +112,11 @@ func (v *View) junitAssertion(a Assertion) junitCase {
 		c.Failure = result
 	}
 	return c
+}
+
+// acceptText is an entry of the accept file and what became of it.
+func acceptText(a gate.AcceptResult) string {
+	return fmt.Sprintf("%s: %s on %s, up to %s, until %s, by %s: %s (%s)", a.State, a.Metric, a.Step, percentText(a.Size), a.Until, a.By, a.Reason, a.Message)
 }
 
 func junitClass(name, where string) string {

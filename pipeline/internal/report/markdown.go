@@ -93,6 +93,9 @@ func mdAssertion(a Assertion) []string {
 	if a.Published != "" {
 		measured += "; published " + md(a.Published)
 	}
+	if text := a.Excuse(); text != "" {
+		measured += "<br>" + md(text)
+	}
 	if why := a.Why(); why != "" {
 		measured += "<br>" + md(why)
 	}
@@ -108,9 +111,9 @@ func mdAccepted(v *View) string {
 	if len(v.Verdict.Accepted) > 0 {
 		var rows [][]string
 		for _, a := range v.Verdict.Accepted {
-			rows = append(rows, []string{md(a.State), md(a.Step), md(a.Metric), percentText(a.Size), md(a.Reason), md(a.By), md(a.Until)})
+			rows = append(rows, []string{md(a.State), md(a.Step), md(a.Metric), percentText(a.Size), md(a.Reason), md(a.By), md(a.Until), md(a.Message)})
 		}
-		text += "\n" + mdTable([]string{"accepted", "step", "metric", "size", "reason", "by", "until"}, "lllrlll", rows)
+		text += "\n" + mdTable([]string{"accepted", "step", "metric", "size", "reason", "by", "until", "effect"}, "lllrllll", rows)
 	}
 	for _, e := range v.Verdict.Earlier {
 		text += fmt.Sprintf("\nAn earlier series of the same evidence (%s) was %s after %s.\n", md(e.Series), md(e.Outcome), count(e.Blocks, "block"))

@@ -288,6 +288,7 @@ func (t *textReport) assertion(a Assertion) {
 		values += "; published " + clean(a.Published)
 	}
 	t.para(indent, stylePlain, values)
+	t.para(indent, styleWarn, a.Excuse())
 	if a.Outcome == gate.Pass {
 		return
 	}
@@ -337,7 +338,8 @@ func (t *textReport) warnings() {
 func (t *textReport) verdict() {
 	t.line("")
 	for _, a := range t.v.Verdict.Accepted {
-		t.line("accepted: %s %s by %s until %s: %s (%s)", clean(a.Step), clean(a.Metric), clean(a.By), clean(a.Until), clean(a.Reason), a.State)
+		t.para("", stylePlain, fmt.Sprintf("accept.yaml: %s on %s, up to %s, until %s, by %s: %s", clean(a.Metric), clean(a.Step), percentText(a.Size), clean(a.Until), clean(a.By), clean(a.Reason)))
+		t.para("  ", acceptStyle(a.State), a.State+": "+clean(a.Message))
 	}
 	for _, e := range t.v.Verdict.Earlier {
 		t.line("earlier series %s: %s after %s", clean(e.Series), e.Outcome, count(e.Blocks, "block"))
@@ -350,6 +352,17 @@ func (t *textReport) verdict() {
 	}
 	outcome := t.v.Word()
 	t.line("%s  %s", t.paint(wordStyle(outcome).Bold(true), outcome), clean(t.v.Headline))
+}
+
+// acceptStyle warns of entries that no longer excuse anything.
+func acceptStyle(state string) lipgloss.Style {
+	switch state {
+	case "applied":
+		return styleWarn
+	case "unused":
+		return styleDim
+	}
+	return styleBad
 }
 
 // cleanLines is clean for text of several lines.

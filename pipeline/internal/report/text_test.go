@@ -96,25 +96,6 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestAcceptedIsNeverHidden: who reads any report for people sees what was accepted, and that it no longer is.
-func TestAcceptedIsNeverHidden(t *testing.T) {
-	in := example()
-	in.Verdict.Accepted = []gate.AcceptResult{{Step: "scan", Metric: "relqps", Size: 0.04, Reason: "wider rows", Until: "2026-02-01", By: "joe", State: "expired", Message: "expired"}}
-	in.Verdict.Earlier = []gate.SeriesVerdict{{Series: "20260201-000000", Blocks: 7, Outcome: gate.Pass}}
-	in.Verdict.Assertions[2].Tags = []string{"accepted"}
-	for _, format := range []string{"text", "markdown", "html", "json"} {
-		out := render(t, format, in)
-		for _, want := range []string{"wider rows", "expired", "20260201-000000"} {
-			if !strings.Contains(out, want) {
-				t.Errorf("%s does not say %q", format, want)
-			}
-		}
-	}
-	if out := render(t, "text", in); !strings.Contains(out, "ACCEPTED") {
-		t.Error("an accepted assertion is not marked")
-	}
-}
-
 func TestHints(t *testing.T) {
 	atom := func(minutes, needed float64, boots int) []gate.Atom {
 		return []gate.Atom{{Minutes: minutes, MinutesNeeded: needed, Boots: boots}}
