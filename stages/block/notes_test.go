@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pgpipeline/pipeline/engine"
+	"pgpipeline/stages/external"
 	"pgpipeline/stages/workload"
 )
 
@@ -32,24 +33,33 @@ func TestStallsAreDescribed(t *testing.T) {
 	}
 }
 
-func TestSteadyStepsThatWriteAreMarked(t *testing.T) {
+func TestRowsChanged(t *testing.T) {
 	for _, c := range []struct {
-		class            string
+		writes, tool     bool
 		updated, changed float64
 		events           float64
-		want             bool
+		rows             float64
+		marked           bool
 	}{
-		{class: workload.Steady, updated: 100, events: 1000},
-		{class: workload.Steady, updated: 900, events: 100_000},
-		{class: workload.Steady, updated: 1001, events: 100_000, want: true},
-		{class: workload.Steady, changed: 5000, events: 5000, want: true}, // the counters have not arrived
-		{class: workload.Whole, updated: 5000, events: 5000},
+		{updated: 100, events: 1000, rows: 100},
+		{updated: 900, events: 100_000, rows: 900},
+		{updated: 1001, events: 100_000, rows: 1001, marked: true},
+		{changed: 5000, events: 5000, rows: 5000, marked: true}, // the counters have not arrived
+		{writes: true, updated: 5010, changed: 5000, events: 5000, rows: 5000},
+		{writes: true, tool: true, updated: 5010, events: 5000, rows: 5010},
 	} {
-		k := &collector{step: workload.Step{StepInfo: engine.StepInfo{Name: "mix", Class: c.class}}, changed: int64(c.changed)}
+		kind := &workload.Kind{}
+		if c.tool {
+			kind.Tool = &external.Tool{Name: "pgbench"}
+		}
+		k := &collector{step: workload.Step{StepInfo: engine.StepInfo{Name: "mix", Writes: c.writes}, Kind: kind}, changed: int64(c.changed)}
 		k.m.Samples = []engine.Sample{{Events: c.events / 2}, {Events: c.events / 2}}
-		k.checkReadsOnly(map[string]float64{"rows_updated": 50, "rows_inserted": 7}, map[string]float64{"rows_updated": 50 + c.updated, "rows_inserted": 7})
-		if got := len(k.m.Warnings) == 1 && strings.Contains(k.m.Warnings[0], "mix writes"); got != c.want {
-			t.Errorf("%+v: %q", c, k.m.Warnings)
+		rows := k.rowsChanged(map[string]float64{"rows_updated": 50, "rows_inserted": 7}, map[string]float64{"rows_updated": 50 + c.updated, "rows_inserted": 7})
+		if !c.writes {
+			k.checkReadsOnly(rows)
+		}
+		if marked := len(k.m.Warnings) == 1 && strings.Contains(k.m.Warnings[0], "mix writes"); rows != c.rows || marked != c.marked {
+			t.Errorf("%+v: %v rows, %q", c, rows, k.m.Warnings)
 		}
 	}
 }

@@ -59,7 +59,8 @@ func (s *Session) addLatencies(r *driver.Result, out *Output) error {
 	}
 	s.latencyNote = "from its log of all transactions, which costs the client some 2.5 us each"
 	if share := s.share(); share < 1 {
-		s.latencyNote = fmt.Sprintf("from its log of every %.0fth transaction, chosen by chance, which costs the client some 2.5 us each; the longest latency of all is not known", 1/share)
+		s.latencyNote = fmt.Sprintf("from its log of %.0f %% of the transactions, chosen by chance, which costs the client some 2.5 us each; the longest of all is not known",
+			share*100)
 	} else {
 		op.MaxSeconds = float64(l.worst) / 1e9
 		r.MaxSeconds = op.MaxSeconds

@@ -197,6 +197,9 @@ func (s *Session) call(ctx context.Context, args []string, limit time.Duration) 
 	err = p.Wait()
 	s.output = out.String()
 	_, _ = io.WriteString(s.Log, s.output)
+	if ctx.Err() != nil {
+		return p.CPU(), context.Cause(ctx) // what a tool says that was stopped is no news
+	}
 	if said := complaints(s.output); err != nil && said != "" {
 		err = fmt.Errorf("%s: %w", said, err)
 	}

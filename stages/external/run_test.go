@@ -2,6 +2,7 @@ package external
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"math"
 	"strings"
@@ -76,6 +77,22 @@ function event() con:query("SELECT " .. sysbench.rand.uniform(1, 100)) end
 				t.Errorf("the output is not kept verbatim; log:\n%s", log)
 			}
 		})
+	}
+}
+
+// An interruption is told as such, not as a failure of the tool.
+func TestInterruption(t *testing.T) {
+	server := pgtest.Server(t, pgtest.Install(t, "system"), "fsync = off")
+	s, err := Open(t.Context(), optionsFor(t, &Tool{Name: "pgbench", Scripts: []string{"a.sql"}, Files: map[string][]byte{"a.sql": []byte("SELECT pg_sleep(0.01);\n")}}, server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	timer := time.AfterFunc(500*time.Millisecond, cancel)
+	defer timer.Stop()
+	if _, err := s.Slice(ctx, time.Minute, 0); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "pgbench") {
+		t.Errorf("%v", err)
 	}
 }
 
