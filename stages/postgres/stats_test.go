@@ -27,7 +27,7 @@ var since = map[string]int{
 }
 
 func TestStats(t *testing.T) {
-	for _, v := range append(slices.Clone(versions), "16.4", "18.1") {
+	for _, v := range append(slices.Clone(versions), "12.22", "13.23", "14.20", "16.4", "18.1") {
 		t.Run(v, func(t *testing.T) {
 			i := pgtest.Install(t, v)
 			s := pgtest.Server(t, i, "track_io_timing = on\nautovacuum = off\nwork_mem = 64kB\n")

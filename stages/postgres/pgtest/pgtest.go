@@ -18,6 +18,9 @@ import (
 // packages are the exact npm versions by server version.
 var packages = map[string]string{
 	"11.21": "11.21.0-beta.9",
+	"12.22": "12.22.0-beta.15",
+	"13.23": "13.23.0-beta.16",
+	"14.20": "14.20.0-beta.16",
 	"15.8":  "15.8.0-beta.12",
 	"16.4":  "16.4.0-beta.12",
 	"17.0":  "17.0.0-beta.13",
@@ -27,7 +30,7 @@ var packages = map[string]string{
 // systemDirs are where distributions put their servers.
 const systemDirs = "/usr/lib/postgresql/*"
 
-// Install returns an install tree: "11.21", "15.8", "16.4", "17.0", "18.1", or "system" for the distribution's.
+// Install returns an install tree: one of the versions above, or "system" for the distribution's.
 func Install(t testing.TB, version string) postgres.Install {
 	t.Helper()
 	dir, err := locate(version)
