@@ -241,20 +241,22 @@ func unwritten(run *store.Loaded) *Record {
 
 // loadBlocks reads all blocks of one evidence key over all runs, in the order they were measured, and says which are damaged.
 func loadBlocks(runs *store.Runs, key string) (blocks []BlockRecord, damage []string, err error) {
-	found, damage, err := runs.Blocks(key)
+	var unreadable []string
+	damage, err = runs.Blocks(key, func(file store.Block) {
+		var b BlockRecord
+		if err := json.Unmarshal(file.Data, &b); err != nil {
+			unreadable = append(unreadable, fmt.Sprintf("block %s cannot be read: %v", file.Path, err))
+		} else if b.EvidenceKey == key {
+			for i := range b.Measurements {
+				b.Measurements[i].Samples = slices.Clone(b.Measurements[i].Samples) // decoding leaves room for a third more
+			}
+			blocks = append(blocks, b)
+		}
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, file := range found {
-		var b BlockRecord
-		if err := json.Unmarshal(file.Data, &b); err != nil {
-			damage = append(damage, fmt.Sprintf("block %s cannot be read: %v", file.Path, err))
-			continue
-		}
-		if b.EvidenceKey == key {
-			blocks = append(blocks, b)
-		}
-	}
+	damage = append(damage, unreadable...)
 	sort.SliceStable(blocks, func(i, j int) bool { return blocks[i].Started.Before(blocks[j].Started) })
 	return blocks, damage, nil
 }

@@ -167,9 +167,9 @@ type Sample struct {
 	ClientCPU  float64 `json:"client_cpu"`
 	MaxSeconds float64 `json:"max_seconds"` // worst response time
 	// Env is the state of the machine during the slice: steal, pressure, frequency, dirty bytes, checkpoints.
-	Env     map[string]float64 `json:"env,omitempty"`
-	Timeout bool               `json:"timeout,omitempty"` // cut off; counted as it stands
-	Void    string             `json:"void,omitempty"`    // reason why it does not count
+	Env     Readings `json:"env,omitzero"`
+	Timeout bool     `json:"timeout,omitempty"` // cut off; counted as it stands
+	Void    string   `json:"void,omitempty"`    // reason why it does not count
 }
 
 // Operation is the latency distribution of one kind of operation.

@@ -48,7 +48,7 @@ func (c *collector) sample(r driver.Result, pair, order int, took time.Duration,
 		Pair: pair, Order: order, Start: r.Start, Seconds: r.Seconds, Ops: float64(r.Ops), Events: float64(r.Events),
 		Errors: counts(r.Errors), Retries: counts(r.Retries),
 		ServerCPU: usage.CPUSeconds * share, ClientCPU: r.ClientCPU, MaxSeconds: r.MaxSeconds,
-		Env: sysstat.Machine().Since(before),
+		Env: engine.NewReadings(sysstat.Machine().Since(before)),
 	}
 }
 

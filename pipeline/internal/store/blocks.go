@@ -79,16 +79,17 @@ func blockName(name, prefix string) (sequence int, sum string, ok bool) {
 	return sequence, sum, ok && cut && err == nil && len(sum) == 8
 }
 
-// Blocks returns the blocks of all runs that have the same first 16 digits of evidence key, in the order of run ids and
-// then of their measuring; the caller compares the whole key. A damaged block is left out and named in damage.
-func (r *Runs) Blocks(evidenceKey string) (blocks []Block, damage []string, err error) {
+// Blocks calls each with the blocks of all runs that have the same first 16 digits of evidence key, in the order of run ids
+// and then of their measuring; the caller compares the whole key. One at a time, because those of a week are hundreds of
+// megabytes. A damaged block is left out and named in damage.
+func (r *Runs) Blocks(evidenceKey string, each func(Block)) (damage []string, err error) {
 	prefix, err := evidenceName(evidenceKey)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	ids, err := r.ids()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, id := range ids {
 		dir := filepath.Join(r.dir, "runs", id, "blocks")
@@ -97,7 +98,7 @@ func (r *Runs) Blocks(evidenceKey string) (blocks []Block, damage []string, err 
 			continue
 		}
 		if err != nil {
-			return nil, nil, runError("read blocks", dir, err, 0)
+			return nil, runError("read blocks", dir, err, 0)
 		}
 		for _, d := range names {
 			_, sum, ok := blockName(d.Name(), prefix)
@@ -110,8 +111,8 @@ func (r *Runs) Blocks(evidenceKey string) (blocks []Block, damage []string, err 
 				damage = append(damage, fmt.Sprintf("block %s is damaged and was left out", path))
 				continue
 			}
-			blocks = append(blocks, Block{Run: id, Path: path, Data: data})
+			each(Block{Run: id, Path: path, Data: data})
 		}
 	}
-	return blocks, damage, nil
+	return damage, nil
 }

@@ -144,7 +144,7 @@ func checkRunsAfterKill(t *testing.T, dir string, n int) (blocks, interrupted in
 			interrupted++
 		}
 	}
-	found, damage, err := runs.Blocks(key("evidence"))
+	found, damage, err := blocksOf(runs, key("evidence"))
 	if err != nil || len(damage) > 0 {
 		t.Errorf("after a kill: blocks: %v, %v", damage, err)
 	}

@@ -140,6 +140,12 @@ func TestLatestAfterClockSetBack(t *testing.T) {
 	}
 }
 
+// blocksOf collects the blocks of an evidence key.
+func blocksOf(r *Runs, key string) (blocks []Block, damage []string, err error) {
+	damage, err = r.Blocks(key, func(b Block) { blocks = append(blocks, b) })
+	return blocks, damage, err
+}
+
 func TestBlocks(t *testing.T) {
 	runs := newRuns(t)
 	key1, key2 := key("one"), key("two")
@@ -166,7 +172,7 @@ func TestBlocks(t *testing.T) {
 	if err := resumed.AppendBlock(key1, []byte(`{"last":1}`)); err != nil {
 		t.Fatal(err)
 	}
-	blocks, damage, err := runs.Blocks(key1)
+	blocks, damage, err := blocksOf(runs, key1)
 	if err != nil || len(damage) > 0 || len(blocks) != len(want)+1 {
 		t.Fatalf("%d blocks, %v, %v", len(blocks), damage, err)
 	}
@@ -179,7 +185,7 @@ func TestBlocks(t *testing.T) {
 		t.Errorf("blocks of the last run: %q", last)
 	}
 	flip(t, blocks[0].Path, 2)
-	if blocks, damage, err = runs.Blocks(key1); err != nil || len(blocks) != len(want) || len(damage) != 1 {
+	if blocks, damage, err = blocksOf(runs, key1); err != nil || len(blocks) != len(want) || len(damage) != 1 {
 		t.Errorf("with one damaged: %d, %v, %v", len(blocks), damage, err)
 	}
 }
@@ -233,7 +239,7 @@ func TestSaveFails(t *testing.T) {
 		if err != nil || string(l.Record) != old && string(l.Record) != next {
 			t.Errorf("change %d (%s): record %q, %v", n, f.ops[n-1], l.Record, err)
 		}
-		if blocks, damage, err := runs.Blocks(key("e")); err != nil || len(damage) > 0 || len(blocks) > 1 {
+		if blocks, damage, err := blocksOf(runs, key("e")); err != nil || len(damage) > 0 || len(blocks) > 1 {
 			t.Errorf("change %d (%s): blocks %v, %v, %v", n, f.ops[n-1], blocks, damage, err)
 		}
 	}
@@ -285,7 +291,7 @@ func BenchmarkBlocks3000Runs(b *testing.B) {
 		run.Close()
 	}
 	for b.Loop() {
-		if blocks, _, err := runs.Blocks(key("7")); err != nil || len(blocks) != 18 {
+		if blocks, _, err := blocksOf(runs, key("7")); err != nil || len(blocks) != 18 {
 			b.Fatal(len(blocks), err)
 		}
 	}
