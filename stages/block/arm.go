@@ -37,7 +37,7 @@ func (b *block) boot(ctx context.Context, v Variant) (*arm, error) {
 	}
 	fmt.Fprintf(b.Log, "%s: restored %v in %v\n", v.Name, how, time.Since(began).Round(time.Millisecond))
 	began = time.Now()
-	a.server, err = postgres.Start(ctx, postgres.Config{Install: v.Install, DataDir: data, Conf: v.Conf, Log: b.Log,
+	a.server, err = postgres.Start(ctx, postgres.Config{Install: v.Install, DataDir: data, Conf: v.Conf, Log: newVariantLog(v.Name, b.Log),
 		CPUs: b.ServerCPUs, As: account, Env: v.Env})
 	if err != nil {
 		return nil, b.blame(a, err)

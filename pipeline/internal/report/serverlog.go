@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
+
+	"pgpipeline/pipeline/engine"
 )
 
-// ServerLog is what a node's log says of checkpoints, autovacuum and trouble: counts of all, and the first lines.
+// ServerLog is what the log of a variant's servers says of checkpoints, autovacuum and trouble: counts of all, and the first lines.
 type ServerLog struct {
 	Node                         string
+	Variant                      string // "" in logs that do not tell the variants apart
 	Checkpoints, Vacuums, Errors int
 	Lines                        []string
 	More                         int // lines that were left out
@@ -29,35 +33,48 @@ func serverLogs(v *View, files fs.FS) []ServerLog {
 		return nil
 	}
 	var list []ServerLog
-	for _, path := range measuredLogs(v, files) {
-		l := ServerLog{Node: clean(strings.TrimSuffix(strings.TrimPrefix(path, "logs/"), ".log"))}
-		if err := l.read(files, path); err != nil {
-			l.Problem = clean(err.Error())
-		}
-		if l.Problem != "" || len(l.Lines) > 0 {
-			list = append(list, l)
-		}
-	}
-	return list
-}
-
-// measuredLogs names the log of each facet: it belongs to no node of the plan and is named for its stage.
-func measuredLogs(v *View, files fs.FS) []string {
-	var list []string
 	for _, f := range v.Facets {
-		name := f.Info.Stage
-		if f.Info.Name != "" {
-			name += "@" + f.Info.Name
-		}
-		path := "logs/" + name + ".log"
+		path := measuredLog(f)
 		if _, err := fs.Stat(files, path); err == nil {
-			list = append(list, path)
+			list = append(list, facetLogs(f, files, path)...)
 		}
 	}
 	return list
 }
 
-func (l *ServerLog) read(files fs.FS, path string) error {
+// facetLogs splits the log of a facet by variant, in their order; lines that belong to none come first.
+func facetLogs(f Facet, files fs.FS, path string) []ServerLog {
+	node := clean(strings.TrimSuffix(strings.TrimPrefix(path, "logs/"), ".log"))
+	logs := []ServerLog{{Node: node}}
+	marks := map[string]int{}
+	for _, v := range f.Variants {
+		marks[v.Name] = len(logs)
+		logs = append(logs, ServerLog{Node: node, Variant: clean(v.Name)})
+	}
+	err := readLines(files, path, func(line string) {
+		at := 0
+		if name, rest, ok := strings.Cut(line, engine.VariantMark); ok && marks[name] > 0 {
+			at, line = marks[name], rest
+		}
+		logs[at].take(line)
+	})
+	if err != nil {
+		logs[0].Problem = clean(err.Error())
+	}
+	return slices.DeleteFunc(logs, func(l ServerLog) bool { return l.Problem == "" && len(l.Lines) == 0 })
+}
+
+// measuredLog is the log of a facet: it belongs to no node of the plan and is named for its stage.
+func measuredLog(f Facet) string {
+	name := f.Info.Stage
+	if f.Info.Name != "" {
+		name += "@" + f.Info.Name
+	}
+	return "logs/" + name + ".log"
+}
+
+// readLines gives the lines of a file, each cut where a buffer ends.
+func readLines(files fs.FS, path string, take func(string)) error {
 	f, err := files.Open(path)
 	if err != nil {
 		return err
@@ -66,7 +83,7 @@ func (l *ServerLog) read(files fs.FS, path string) error {
 	r := bufio.NewReader(f)
 	for {
 		line, err := r.ReadSlice('\n')
-		l.take(string(line))
+		take(string(line))
 		for errors.Is(err, bufio.ErrBufferFull) { // the rest of a very long line
 			_, err = r.ReadSlice('\n')
 		}
@@ -102,6 +119,14 @@ func (l *ServerLog) take(line string) {
 	}
 	line = clean(strings.TrimRight(line, "\r\n"))
 	l.Lines = append(l.Lines, line[:min(len(line), logLineBytes)])
+}
+
+// Title names the log: the variant, with the stage where a run has several.
+func (l ServerLog) Title() string {
+	if l.Variant == "" {
+		return l.Node
+	}
+	return l.Variant + " (" + l.Node + ")"
 }
 
 // Summary counts what the log holds.

@@ -39,3 +39,21 @@ func TestServerLogs(t *testing.T) {
 		t.Error("a section about a log that is not at hand")
 	}
 }
+
+func TestServerLogsByVariant(t *testing.T) {
+	in := example()
+	text := "a line of the stage\n" +
+		"15.8| 2026-03-01 06:00:01 UTC [3] LOG:  checkpoint complete: wrote 1 buffers\n" +
+		"17.0| 2026-03-01 06:00:02 UTC [4] ERROR:  deadlock detected\n" +
+		"15.8| 2026-03-01 06:00:03 UTC [3] LOG:  checkpoint complete: wrote 2 buffers\n" +
+		"nobody| 2026-03-01 06:00:04 UTC [5] LOG:  checkpoint complete: wrote 3 buffers\n"
+	in.Files = fstest.MapFS{"logs/run.log": {Data: []byte(text)}}
+	var got []string
+	for _, l := range serverLogs(Build(in.Record, in.Verdict), in.Files) {
+		got = append(got, fmt.Sprintf("%s: %d checkpoints, %d errors, %s", l.Title(), l.Checkpoints, l.Errors, l.Lines[0][:10]))
+	}
+	want := []string{"run: 1 checkpoints, 0 errors, nobody| 20", "15.8 (run): 2 checkpoints, 0 errors, 2026-03-01", "17.0 (run): 0 checkpoints, 1 errors, 2026-03-01"}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("logs\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
