@@ -60,7 +60,7 @@ func (r *Runs) Resume(ref string) (*Run, error) {
 
 // sweep removes files that a killed process was writing.
 func (r *Run) sweep() {
-	for _, pattern := range []string{"*.tmp-*", "blocks/*.tmp-*"} {
+	for _, pattern := range []string{"*.tmp-*", "blocks/*.tmp-*", "logs/*.tmp-*"} {
 		names, _ := filepath.Glob(filepath.Join(r.Dir, pattern))
 		for _, name := range names {
 			_ = os.Remove(name)
@@ -99,17 +99,6 @@ func runError(op, path string, err error, bytes int) error {
 		e.Hint = fmt.Sprintf("results go to %s, which uid %d must be able to write", parentDir(e.Path), os.Geteuid())
 	}
 	return err
-}
-
-// OpenLog opens the log of a node for appending and returns its path below the run's directory. Ids that differ get
-// different files.
-func (r *Run) OpenLog(node string) (*os.File, string, error) {
-	rel := filepath.Join("logs", logName(node))
-	f, err := os.OpenFile(filepath.Join(r.Dir, rel), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
-		return nil, "", runError("open the log of "+node, filepath.Join(r.Dir, rel), err, 0)
-	}
-	return f, rel, nil
 }
 
 // logName turns "build[pg=17.0]" into "build@pg=17.0.log", which needs no quoting in a shell. Other ids lose what is not

@@ -20,19 +20,20 @@ import (
 //	runs/<id>/record.json   replaced as a whole whenever it grows
 //	runs/<id>/summary.json  a few hundred bytes for listings
 //	runs/<id>/blocks/       one file per measured block, never changed
-//	runs/<id>/logs/         one log per node
+//	runs/<id>/logs/         one log per node, of bounded size
 //	runs/<id>/lock          flocked while the run is alive
 type Runs struct {
-	dir string
-	fs  FS
-	now func() time.Time
+	dir  string
+	fs   FS
+	now  func() time.Time
+	logs logLimits
 }
 
 const latestName = "latest"
 
 // OpenRuns returns the runs below dir. It touches nothing. Of the options FS and Now count.
 func OpenRuns(dir string, opt Options) *Runs {
-	r := &Runs{dir: dir, fs: opt.FS, now: opt.Now}
+	r := &Runs{dir: dir, fs: opt.FS, now: opt.Now, logs: defaultLogLimits}
 	if r.fs == nil {
 		r.fs = osFS{}
 	}
