@@ -3,6 +3,7 @@ package source
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/url"
@@ -106,6 +107,9 @@ func checkRepository(src string) error {
 	if !slices.Contains([]string{"file", "git", "http", "https", "ssh"}, u.Scheme) {
 		return fmt.Errorf("git address %q: scheme %q is not allowed (https, ssh, git, file)", Mask(src), u.Scheme)
 	}
+	if _, hasPassword := u.User.Password(); hasPassword && !overHTTP(u) {
+		return fmt.Errorf("git address %q: %s takes no password from an address; use a key and an ssh agent, or https", Mask(src), u.Scheme)
+	}
 	if strings.HasPrefix(u.Host, "-") || strings.HasPrefix(u.User.Username(), "-") {
 		return fmt.Errorf("git address %q: host and user may not start with a dash", Mask(src))
 	}
@@ -154,12 +158,30 @@ func (g *gitGetter) check(a *address) error {
 	return checkRepository(a.src)
 }
 
+func overHTTP(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
+
+// withoutLogin takes user and password out of an address. They reach git in its environment, which only this account can
+// read; arguments are shown to everybody on the machine.
+func withoutLogin(src string) (plain string, env []string) {
+	u, err := url.Parse(src)
+	if err != nil || u.User == nil || !overHTTP(u) {
+		return src, nil
+	}
+	password, _ := u.User.Password()
+	login := base64.StdEncoding.EncodeToString([]byte(u.User.Username() + ":" + password))
+	u.User = nil
+	return u.String(), []string{"GIT_CONFIG_COUNT=5", // one more than gitSettings has
+		"GIT_CONFIG_KEY_4=http." + u.Scheme + "://" + u.Host + "/.extraHeader",
+		"GIT_CONFIG_VALUE_4=Authorization: Basic " + login}
+}
+
 // lookUp returns the commit of a branch or a tag, and the full name that was found. A name that is both is an error unless
 // both are the same commit.
 func (g *gitGetter) lookUp(ctx context.Context, src, ref string) (commit, name string, err error) {
 	var out bytes.Buffer
-	err = g.run(ctx, proc.Cmd{Dir: g.job.Scratch, Stdout: &out, Timeout: 2 * time.Minute,
-		Args: []string{"ls-remote", "--", src, ref, ref + "^{}"}})
+	plain, login := withoutLogin(src)
+	err = g.run(ctx, proc.Cmd{Dir: g.job.Scratch, Stdout: &out, Timeout: 2 * time.Minute, Env: login,
+		Args: []string{"ls-remote", "--", plain, ref, ref + "^{}"}})
 	if err != nil {
 		return "", "", err
 	}
@@ -226,15 +248,16 @@ func (g *gitGetter) Get(ctx context.Context, req *getter.Request) error {
 
 // fetch brings the commit alone. Some servers give only what a branch or tag points at: then everything is fetched.
 func (g *gitGetter) fetch(ctx context.Context, repo, src, commit string) error {
+	src, login := withoutLogin(src)
 	args := []string{"fetch", "-q", "--no-tags", "--no-recurse-submodules", "--depth=1", "--", src, commit}
 	g.job.Progress("git fetch", 0, 0)
-	first := g.run(ctx, proc.Cmd{Dir: repo, Args: args, Timeout: gitTimeout})
+	first := g.run(ctx, proc.Cmd{Dir: repo, Args: args, Env: login, Timeout: gitTimeout})
 	if first == nil || ctx.Err() != nil {
 		return first
 	}
 	g.job.logf("the server does not give a single commit, fetching all branches and tags: %s", firstLine(first))
 	args = []string{"fetch", "-q", "--no-recurse-submodules", "--", src, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"}
-	if err := g.run(ctx, proc.Cmd{Dir: repo, Args: args, Timeout: gitTimeout}); err != nil {
+	if err := g.run(ctx, proc.Cmd{Dir: repo, Args: args, Env: login, Timeout: gitTimeout}); err != nil {
 		return errors.Join(first, err)
 	}
 	return nil
@@ -277,8 +300,9 @@ func (g *gitGetter) export(ctx context.Context, repo, commit, dst string) error 
 	return child.Wait()
 }
 
+// run runs git with its usual environment and what c has in Env.
 func (g *gitGetter) run(ctx context.Context, c proc.Cmd) error {
-	c.Path, c.Env = "git", networkEnv(gitSettings...)
+	c.Path, c.Env = "git", networkEnv(slices.Concat(gitSettings, c.Env)...)
 	if sock := os.Getenv("SSH_AUTH_SOCK"); sock != "" {
 		c.Env = append(c.Env, "SSH_AUTH_SOCK="+sock)
 	}

@@ -2,10 +2,16 @@ package source
 
 import (
 	"context"
+	"io"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -158,5 +164,65 @@ func TestGitRunsNothing(t *testing.T) {
 	wantFiles(t, dest, "a", "b", "evil.sh")
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("a program of the repository was run")
+	}
+}
+
+// TestGitPasswordIsNotShown serves a repository to those who know the password, and looks at each request what everybody on
+// the machine can see of the processes that make it.
+func TestGitPasswordIsNotShown(t *testing.T) {
+	r := newRepo(t)
+	commit := r.commit("a.c", "private")
+	const password = "p4ss w0rd-in-git"
+	backend := &cgi.Handler{Path: filepath.Join(r.git("--exec-path"), "git-http-backend"),
+		Env: []string{"GIT_PROJECT_ROOT=" + r.dir, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_GLOBAL=/dev/null"}, Stderr: io.Discard}
+	var served, shown atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if user, given, ok := req.BasicAuth(); !ok || user != "joe" || given != password {
+			w.Header().Set("WWW-Authenticate", "Basic")
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		served.Add(1)
+		if argv := argvWith(t, "git", "4ss"); argv != "" {
+			shown.Add(1)
+			t.Errorf("a process shows the password: %q", argv)
+		}
+		if argvWith(t, "git", req.Host) == "" {
+			t.Error("no process shows the address: this test looks in the wrong place")
+		}
+		backend.ServeHTTP(w, req)
+	}))
+	defer server.Close()
+	addr := "git::" + strings.Replace(server.URL, "://", "://joe:"+url.PathEscape(password)+"@", 1) + "/.git"
+	_, facts, dir := bring(t, Options{}, addr+"?ref=master")
+	wantFiles(t, dir, "a.c")
+	if served.Load() < 2 || !strings.Contains(facts.Address, commit) || strings.Contains(facts.Address, "w0rd") {
+		t.Errorf("%d requests; %s", served.Load(), facts.Address)
+	}
+}
+
+// argvWith returns the arguments of a running program that hold a text.
+func argvWith(t *testing.T, program, text string) string {
+	t.Helper()
+	list, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range list {
+		argv, _ := os.ReadFile(path) // it may have ended
+		if name, _, _ := strings.Cut(string(argv), "\x00"); strings.Contains(filepath.Base(name), program) && strings.Contains(string(argv), text) {
+			return string(argv)
+		}
+	}
+	return ""
+}
+
+func TestGitRefusesWhatWouldShow(t *testing.T) {
+	for _, addr := range []string{"git::ssh://joe:s3cr3t@host/a.git", "git::git://joe:s3cr3t@host/a.git"} {
+		_, err := Resolve(t.Context(), []string{addr}, Options{Scratch: t.TempDir()})
+		wantError(t, err, "takes no password from an address")
+		if strings.Contains(err.Error(), "s3cr3t") {
+			t.Errorf("%v", err)
+		}
 	}
 }
