@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
-
-	"pgpipeline/pipeline/engine"
+	"slices"
 )
 
 // seriesBuckets is the most points that a line has: a page is as fine as its pixels.
@@ -15,25 +14,42 @@ const seriesBuckets = 240
 // however long the run was.
 type span struct{ t, rate, least, worst float64 }
 
-// spans reduces the seconds of one operation to at most n stretches.
-func spans(series []engine.Second, op string, n int) []span {
-	if len(series) == 0 {
-		return nil
-	}
-	size := (len(series) + n - 1) / n
-	var list []span
-	for from := 0; from < len(series); from += size {
-		part := series[from:min(from+size, len(series))]
-		sp := span{t: float64(from), least: math.Inf(1)}
-		for _, s := range part {
-			r := s.Ops[op]
-			sp.rate += r / float64(len(part))
-			sp.least = min(sp.least, r)
-			sp.worst = max(sp.worst, s.MaxSeconds[op])
+// spans reduces the seconds of one operation to about n stretches, block by block: no stretch has seconds of two of them.
+func spans(m *Merged, op string, n int) [][]span {
+	size := (len(m.Series) + n - 1) / n
+	var blocks [][]span
+	for i, from := range m.Bounds {
+		end := len(m.Series)
+		if i+1 < len(m.Bounds) {
+			end = m.Bounds[i+1]
 		}
-		list = append(list, sp)
+		var list []span
+		for ; from < end; from += size {
+			part := m.Series[from:min(from+size, end)]
+			sp := span{t: float64(from) + float64(len(part))/2, least: math.Inf(1)}
+			for _, s := range part {
+				r := s.Ops[op]
+				sp.rate += r / float64(len(part))
+				sp.least = min(sp.least, r)
+				sp.worst = max(sp.worst, s.MaxSeconds[op])
+			}
+			list = append(list, sp)
+		}
+		blocks = append(blocks, list)
 	}
-	return list
+	return blocks
+}
+
+// stallShare is the share of the median rate below which a second counts as a stall.
+const stallShare = 0.1
+
+// stallRate is the rate below which a second of an operation is a stall, 0 when it has none to speak of.
+func stallRate(m *Merged, op string) float64 {
+	rates := make([]float64, len(m.Series))
+	for i, s := range m.Series {
+		rates[i] = s.Ops[op]
+	}
+	return stallShare * median(rates)
 }
 
 // seriesChart draws rate over time and, below, the worst response on a logarithmic axis. The blocks follow each other.
@@ -42,25 +58,26 @@ type seriesChart struct {
 	x        scale
 	rate     scale
 	worst    scale
-	lines    map[int][]span // by variant index
+	lines    map[int][][]span // by variant index, then by block
+	stall    map[int]float64
 	bounds   []int
 }
 
 const seriesWidth = 560.0
 
 func seriesCharts(step, op string, variants []Variant, merged map[mergeKey]*Merged) template.HTML {
-	c := &seriesChart{step: step, op: op, lines: map[int][]span{}}
+	c := &seriesChart{step: step, op: op, lines: map[int][][]span{}, stall: map[int]float64{}}
 	length, most, slow, quick := 0, 0.0, 0.0, math.Inf(1)
 	for _, v := range variants {
 		m := merged[mergeKey{step, v.Name}]
 		if m == nil || len(m.Series) < 2 {
 			continue
 		}
-		c.lines[v.Index] = spans(m.Series, op, seriesBuckets)
+		c.lines[v.Index], c.stall[v.Index] = spans(m, op, seriesBuckets), stallRate(m, op)
 		if len(m.Series) > length {
 			length, c.bounds = len(m.Series), m.Bounds
 		}
-		for _, s := range c.lines[v.Index] {
+		for _, s := range slices.Concat(c.lines[v.Index]...) {
 			most, slow = max(most, s.rate), max(slow, s.worst)
 			if s.worst > 0 {
 				quick = min(quick, s.worst)
@@ -88,23 +105,41 @@ func (c *seriesChart) draw(variants []Variant, responses bool) template.HTML {
 	s := newSVG(seriesWidth, height, fmt.Sprintf("Rate of %s per second over the measured time, and the worst response, for %d variants", name, len(c.lines)))
 	c.axes(s, responses)
 	for _, v := range variants {
-		spans, ok := c.lines[v.Index]
-		if !ok {
+		if len(c.lines[v.Index]) == 0 {
 			continue
 		}
-		var rate, worst []point
-		for _, sp := range spans {
-			rate = append(rate, point{c.x.at(sp.t), c.rate.at(sp.rate)})
-			worst = append(worst, point{c.x.at(sp.t), c.worst.at(sp.worst)})
-		}
 		s.group(v.Name, func() {
-			s.polyline(rate, "curve "+variantClass(v))
-			if responses {
-				s.polyline(worst, "curve thin "+variantClass(v))
+			for _, block := range c.lines[v.Index] {
+				c.drawBlock(s, v, block, responses)
 			}
 		})
 	}
 	return s.done()
+}
+
+// drawBlock draws the lines of one block, and a mark below each stretch with a stall.
+func (c *seriesChart) drawBlock(s *svg, v Variant, block []span, responses bool) {
+	var rate, worst []point
+	for _, sp := range block {
+		rate = append(rate, point{c.x.at(sp.t), c.rate.at(sp.rate)})
+		worst = append(worst, point{c.x.at(sp.t), c.worst.at(sp.worst)})
+		if sp.least < c.stall[v.Index] {
+			s.rect(c.x.at(sp.t)-1.5, c.rate.from+1, 3, 7, "stall")
+		}
+	}
+	c.stretch(s, rate, "curve "+variantClass(v), v)
+	if responses {
+		c.stretch(s, worst, "curve thin "+variantClass(v), v)
+	}
+}
+
+// stretch draws a line, or a dot where a block has only one point.
+func (c *seriesChart) stretch(s *svg, points []point, class string, v Variant) {
+	if len(points) == 1 {
+		s.circle(points[0].x, points[0].y, 2, "mark "+variantClass(v))
+		return
+	}
+	s.polyline(points, class)
 }
 
 func (c *seriesChart) axes(s *svg, responses bool) {
@@ -127,7 +162,7 @@ func (c *seriesChart) axes(s *svg, responses bool) {
 			s.line(c.x.at(float64(b)), c.rate.to, c.x.at(float64(b)), foot, "bound")
 		}
 	}
-	for _, v := range c.x.ticks(6) {
+	for _, v := range c.x.ticks(min(6, int(c.x.hi))) {
 		s.text(c.x.at(v), foot+14, "mid small num", durationText(v))
 	}
 }

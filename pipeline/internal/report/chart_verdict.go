@@ -65,11 +65,12 @@ func driftChart(f Facet, merged map[mergeKey]*Merged) template.HTML {
 	margin := max((hi-lo)*0.1, 0.002)
 	x := scale{lo: 0, hi: float64(blocks - 1), from: 56, to: seriesWidth - 16}
 	y := scale{lo: lo - margin, hi: hi + margin, from: 130, to: 10}
-	s := newSVG(seriesWidth, 156, fmt.Sprintf("Rate of each variant per block against its own mean, over %d blocks: from %.3f to %.3f", blocks, lo, hi))
+	s := newSVG(seriesWidth, 166, fmt.Sprintf("Rate of each variant per block against its own mean, over %d blocks: from %.3f to %.3f", blocks, lo, hi))
 	for _, v := range y.ticks(4) {
 		s.line(x.from, y.at(v), x.to, y.at(v), "grid")
 		s.text(x.from-5, y.at(v)+3.5, "end small num", fmt.Sprintf("%.3g", v))
 	}
+	s.text(x.to, y.from+30, "end small dim", "block")
 	for i := range blocks {
 		s.text(x.at(float64(i)), y.from+16, "mid small num", fmt.Sprint(i+1))
 	}

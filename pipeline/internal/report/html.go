@@ -19,8 +19,8 @@ type page struct {
 	Style                   template.CSS
 	Name, Doc, ID, Tool     string
 	Word, Outcome, Headline string
-	Failures                []string        // the assertions that made the verdict
-	Believe                 []template.HTML // what it rests on, and what speaks against it
+	Failures                []string     // the assertions that made the verdict
+	Believe                 []htmlBelief // what it rests on, and what speaks against it
 	When, Path, Text        string
 	Commands                string
 	HasInsert               bool
@@ -44,10 +44,12 @@ type htmlStage struct{ Kind, Text string }
 type htmlNode struct{ ID, Status, Seconds, Reason, Key string }
 
 type htmlAssertion struct {
-	Word, Expr, Where, Location, Tags, Published, Reason, Excuse, Naive string
-	Hint                                                                template.HTML
-	Charts                                                              []template.HTML
-	Values                                                              []string
+	Word, Expr, Where, Location, Tags, Published, Reason, Excuse string
+	Naive, NaiveWord                                             string
+	NaiveDiffers                                                 bool
+	Hint                                                         template.HTML
+	Charts                                                       []template.HTML
+	Values                                                       []string
 }
 
 var pageTemplate = sync.OnceValues(func() (*template.Template, error) {
@@ -96,9 +98,7 @@ func buildHTMLAssertion(a Assertion) htmlAssertion {
 	h := htmlAssertion{Word: a.Word, Expr: clean(a.Expr), Where: clean(a.Where), Location: clean(a.Location()), Tags: clean(strings.Join(a.Tags, ", ")),
 		Published: clean(a.Published), Hint: codeHTML(a.Hint)}
 	h.Reason, h.Excuse = a.Why(), a.Excuse()
-	if a.Naive != "" && a.Naive != a.Outcome {
-		h.Naive = fmt.Sprintf("without statistics: %s, at %s", a.Naive, rateText(a.NaiveValue))
-	}
+	h.Naive, h.NaiveWord, h.NaiveDiffers = a.NaiveText(), strings.ToUpper(a.Naive), a.NaiveDiffers()
 	for _, atom := range a.Atoms {
 		text := AtomText(atom)
 		if len(a.Atoms) > 1 {
@@ -136,67 +136,6 @@ func codeHTML(text string) template.HTML {
 	return template.HTML(b.String())
 }
 
-const headFailures = 3
-
-// failures names the assertions behind the verdict, worst first.
-func failures(v *View) []string {
-	words := map[string]string{gate.Fail: "FAIL", gate.Inconclusive: "UNKNOWN", gate.Invalid: "INVALID"}
-	var list []string
-	rest := 0
-	for _, a := range v.Assertions {
-		switch {
-		case a.Word == "ACCEPTED" && v.Verdict.Outcome == gate.Pass:
-			list = append(list, "accepted: "+strings.TrimSpace(clean(a.Where)+": ")+" "+clean(a.Expr)+" is "+a.Values()+"; "+a.Excuse())
-		case a.Word != words[v.Verdict.Outcome]:
-		case len(list) == headFailures:
-			rest++
-		default:
-			list = append(list, strings.TrimSpace(clean(a.Where)+": ")+" "+clean(a.Expr)+" is "+a.Values())
-		}
-	}
-	if rest > 0 {
-		list = append(list, fmt.Sprintf("and %d more", rest))
-	}
-	return list
-}
-
-// believe says in a few sentences what the verdict rests on, and what speaks against it.
-func believe(v *View) []template.HTML {
-	var list []template.HTML
-	add := func(text string) { list = append(list, codeHTML(text)) }
-	for _, f := range v.Facets {
-		text := evidenceText(f)
-		if f.Heading != "" {
-			text = clean(f.Heading) + ": " + text
-		}
-		add(text + ".")
-	}
-	if n := v.Verdict.Noise.Text; n != "" {
-		add(n)
-	}
-	if v.Record.Status != "done" && v.Record.Status != "" {
-		add(strings.TrimSpace(statusText(v.Record.Status) + " " + v.Record.Error))
-	}
-	if n := len(v.Warnings); n > 0 {
-		add(count(n, "warning") + ": see below.")
-	}
-	if n := v.Verdict.Atoms; n > 1 {
-		add(fmt.Sprintf("%d comparisons share the 1 %% of false alarms.", n))
-	}
-	return list
-}
-
-// statusText says how far the run came.
-func statusText(status string) string {
-	switch status {
-	case "running":
-		return "The run has not ended."
-	case "interrupted":
-		return "The run was interrupted."
-	}
-	return "The run " + status + "."
-}
-
 // commands are what it takes to do it again, and to look at it again.
 func commands(v *View) string {
 	rec := v.Record
@@ -223,7 +162,7 @@ func machineFacts(v *View) []htmlFact {
 	h := v.Record.Host
 	facts := []htmlFact{{Name: "CPU", Text: strings.TrimSpace(clean(h.CPUModel) + ", " + cpusText(h.CPUs))}, {Name: "memory", Text: memoryText(h.MemoryBytes)},
 		{Name: "system", Text: strings.Trim(clean(h.OS+", "+h.Kernel+", "+h.Arch), ", ")}, {Name: "machine", Text: clean(h.MachineID)},
-		{Name: "noise", Text: clean(v.Verdict.Noise.Text)}}
+		{Name: "noise", Text: strings.ReplaceAll(clean(v.Verdict.Noise.Text), "`", "")}}
 	if s := v.Verdict.Noise.SigmaBoot; s > 0 {
 		facts = append(facts, htmlFact{Name: "spread between boots", Text: percentText(s)})
 	}

@@ -39,7 +39,7 @@ type htmlVariant struct {
 
 // htmlCard says in a glance how a candidate compares.
 type htmlCard struct {
-	Variant, Class, Floor, More, Note      string
+	Variant, Class, Noise, More, Note      string
 	Slower, Faster, Same, Unknown          int
 	SlowerShare, FasterShare, UnknownShare float64 // percent
 	Moves                                  []htmlCell
@@ -139,9 +139,7 @@ func buildCard(s Summary) htmlCard {
 	if s.Variant.Info.Sentinel {
 		c.Note = "A second copy of the base: what no change looks like here."
 	}
-	if s.Floor > 0 {
-		c.Floor = percentText(s.Floor)
-	}
+	c.Noise = strings.ReplaceAll(s.noiseText(), " %", "\u00a0%")
 	for _, m := range pickMoves(s.Changed, cardMoves) {
 		c.Moves = append(c.Moves, buildCell(m.Step, m.Cell))
 	}
@@ -172,7 +170,10 @@ func buildCell(step string, c Cell) htmlCell {
 		if c.Change() == Same {
 			h.Ratio = "~ " + h.Ratio
 		}
-		if c.Ratio.Floor > 0 {
+		switch {
+		case c.Ratio.Floor >= blindFloor:
+			h.Floor = "?"
+		case c.Ratio.Floor > 0:
 			h.Floor = "±" + percentText(c.Ratio.Floor)
 		}
 	}

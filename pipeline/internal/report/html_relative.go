@@ -19,6 +19,9 @@ var relMetrics = []struct{ name, title string }{
 	{"relcpu", "server CPU per operation"}, {"relswitches", "context switches"}, {"relreads", "reads"}, {"relwrites", "writes"}, {"relwal", "WAL"},
 }
 
+// nextToNothing is a ratio from which on the base had next to none of it, and the figure says nothing.
+const nextToNothing = 100
+
 // buildRelative returns nil when the estimates have none of them.
 func buildRelative(f Facet, r Row) *htmlRelative {
 	h := &htmlRelative{}
@@ -50,6 +53,9 @@ func relativeCell(e *gate.StepEstimate, metric string) htmlCell {
 	}
 	r := e.Rel[metric]
 	c := htmlCell{Ratio: ratioText(r), Interval: ratioInterval(r), Change: string(Same)}
+	if r.Point > nextToNothing {
+		return htmlCell{Ratio: ">" + rateText(nextToNothing), Change: string(Unknown)}
+	}
 	switch {
 	case !r.Changed:
 		c.Ratio = "~ " + c.Ratio

@@ -1,15 +1,12 @@
 package report
 
 import (
-	"fmt"
 	"html/template"
 	"sort"
 	"strings"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/dustin/go-humanize"
-
-	"pgpipeline/pipeline/internal/report/redact"
 )
 
 // htmlStep is the folded part about one step.
@@ -21,6 +18,7 @@ type htmlStep struct {
 	Relative           *htmlRelative
 	Charts             []htmlChart
 	Notes              []htmlNote
+	Excerpts           []htmlExcerpt
 }
 
 type htmlLatency struct {
@@ -31,11 +29,6 @@ type htmlLatency struct {
 type htmlChart struct {
 	Title string
 	SVG   template.HTML
-}
-
-type htmlNote struct {
-	Variant, Name, Text string
-	Long                bool
 }
 
 var shownPercentiles = []float64{50, 95, 99, 99.9}
@@ -54,10 +47,10 @@ func (h *htmlFacet) addSteps(f Facet, merged map[mergeKey]*Merged) {
 		}
 		for _, op := range seriesOperations(f, r, merged) {
 			if svg := seriesCharts(r.Name, op, f.Variants, merged); svg != "" {
-				s.Charts = append(s.Charts, htmlChart{Title: strings.TrimSpace(clean(op) + " rate over time; the dashed lines part the blocks"), SVG: svg})
+				s.Charts = append(s.Charts, htmlChart{Title: strings.TrimSpace(clean(op) + " rate and worst response over time"), SVG: svg})
 			}
 		}
-		s.Notes = stepNotes(f, r, merged)
+		s.Notes, s.Excerpts = stepNotes(f, r, merged)
 		s.Open = insertStep.MatchString(r.Name)
 		h.Steps = append(h.Steps, s)
 	}
@@ -146,38 +139,4 @@ func tail(f Facet, r Row, op string, merged map[mergeKey]*Merged) htmlTail {
 		t.Cells = append(t.Cells, text)
 	}
 	return t
-}
-
-// stepNotes are what the stage noted about a step: the case that was measured, rows changed, excerpts of the server's log. What all
-// variants share is said once.
-func stepNotes(f Facet, r Row, merged map[mergeKey]*Merged) []htmlNote {
-	byNote := map[[2]string][]string{}
-	var order [][2]string
-	total := 0
-	for _, v := range f.Variants {
-		m := merged[mergeKey{r.Name, v.Name}]
-		if m == nil {
-			continue
-		}
-		total++
-		if m.Unsteady > 0 {
-			m.Notes["warm-up"] = fmt.Sprintf("not steady in %s", count(m.Unsteady, "block"))
-		}
-		for _, name := range sortedKeys(m.Notes) {
-			k := [2]string{name, cleanLines(redact.Value(name, m.Notes[name]))}
-			if byNote[k] == nil {
-				order = append(order, k)
-			}
-			byNote[k] = append(byNote[k], clean(v.Name))
-		}
-	}
-	var notes []htmlNote
-	for _, k := range order {
-		who := strings.Join(byNote[k], ", ")
-		if len(byNote[k]) == total && total > 1 {
-			who = "all variants"
-		}
-		notes = append(notes, htmlNote{Variant: who, Name: clean(k[0]), Text: k[1], Long: strings.Contains(k[1], "\n")})
-	}
-	return notes
 }

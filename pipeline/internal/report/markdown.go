@@ -150,14 +150,25 @@ func mdSummary(f Facet, s Summary) string {
 
 // summaryText counts: "2 slower, 3 faster, 37 within noise of ±1.3 %".
 func summaryText(s Summary) string {
-	text := fmt.Sprintf("%d slower, %d faster, %d within noise", s.Slower, s.Faster, s.Same)
-	if s.Floor > 0 {
-		text += " of ±" + percentText(s.Floor)
-	}
+	text := fmt.Sprintf("%d slower, %d faster, %d %s", s.Slower, s.Faster, s.Same, s.noiseText())
 	if s.Unknown > 0 {
 		text += fmt.Sprintf(", %d without a figure", s.Unknown)
 	}
 	return text
+}
+
+// blindFloor is a noise floor from which on nobody would speak of noise: there are too few blocks to know it.
+const blindFloor = 0.5
+
+// noiseText says of the steps that did not move how small a change would have been seen.
+func (s Summary) noiseText() string {
+	switch {
+	case s.Floor >= blindFloor:
+		return "not told from noise: too few blocks"
+	case s.Floor > 0:
+		return "within noise of ±" + percentText(s.Floor)
+	}
+	return "within noise"
 }
 
 // mdChange marks what moved. A group of which nothing is known as a whole says nothing.
@@ -289,6 +300,9 @@ func mdMade(v *View) string {
 	}
 	if n := v.Verdict.Noise.Text; n != "" {
 		body += "* " + md(n) + "\n"
+	}
+	if n := v.Naive.Text(); n != "" {
+		body += "* a gate without statistics, which compares bare ratios, " + md(n) + "\n"
 	}
 	return body + "* run " + md(v.Record.ID) + " of " + md(v.Record.Experiment.Path) + "\n"
 }

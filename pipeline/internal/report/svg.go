@@ -123,19 +123,33 @@ func (s scale) at(v float64) float64 {
 
 // ticks returns round values for about n marks of a linear scale, or the powers of ten of a logarithmic one.
 func (s scale) ticks(n int) []float64 {
-	var list []float64
 	if s.log {
-		for p := math.Ceil(math.Log10(s.lo) - 1e-9); p <= math.Log10(s.hi)+1e-9; p++ {
-			list = append(list, math.Pow(10, p))
-		}
-		return list
+		return s.powers()
 	}
+	var list []float64
 	step := niceStep((s.hi - s.lo) / float64(max(n, 1)))
 	if step <= 0 {
 		return []float64{s.lo}
 	}
 	for i := math.Ceil(s.lo/step - 1e-9); i*step <= s.hi+step*1e-6; i++ {
 		list = append(list, i*step+0) // a sum is never minus zero
+	}
+	return list
+}
+
+// powers are the powers of ten on a logarithmic scale; on one that has few, twice and five times them as well.
+func (s scale) powers() []float64 {
+	steps := []float64{1}
+	if s.hi < 30*s.lo {
+		steps = []float64{1, 2, 5}
+	}
+	var list []float64
+	for p := math.Floor(math.Log10(s.lo)); p <= math.Log10(s.hi); p++ {
+		for _, m := range steps {
+			if v := m * math.Pow(10, p); v >= s.lo*(1-1e-9) && v <= s.hi*(1+1e-9) {
+				list = append(list, v)
+			}
+		}
 	}
 	return list
 }

@@ -325,8 +325,9 @@ func synthAssertions(rec *engine.Record, steps []gate.StepEstimate) []gate.Asser
 	}
 	result := func(line int, expr, step, variant, op string, limit float64, outcome, state string) gate.AssertionResult {
 		r := rel(step, variant)
+		naive := map[bool]string{true: gate.Pass, false: gate.Fail}[op == ">" && r.Point > limit]
 		return gate.AssertionResult{Expr: expr, File: rec.Experiment.Path, Line: line, Column: 5, Severity: "fail", Stage: "run", Candidate: variant, Base: "15.8",
-			Outcome: outcome, Message: expr, Naive: "pass", NaiveValue: r.Point,
+			Outcome: outcome, Message: expr, Naive: naive, NaiveValue: r.Point,
 			Atoms: []gate.Atom{{Text: expr, Call: fmt.Sprintf("relqps(%q)", step), Op: op, Step: step, State: state, Value: &r.Point, Lo: r.Lo, Hi: r.Hi, Limit: limit,
 				Guarded: true, Pairs: r.Pairs, Boots: r.Boots, Minutes: 3, Floor: 0.013}}}
 	}
@@ -340,5 +341,6 @@ func synthAssertions(rec *engine.Record, steps []gate.StepEstimate) []gate.Asser
 	warn := result(13, `p99("point-query") < seconds(0.001)`, "point-query", second, "<", 0.001, gate.Fail, "false")
 	warn.Severity, warn.Tags = "warn", []string{"closed loop"}
 	warn.Atoms[0].Unit, warn.Atoms[0].Call, warn.Atoms[0].Value, warn.Atoms[0].Lo, warn.Atoms[0].Hi = "s", `p99("point-query")`, ptr(0.0021), ptr(0.0019), ptr(0.0024)
+	warn.NaiveValue = 0.0021
 	return []gate.AssertionResult{pass, fail, open, warn}
 }

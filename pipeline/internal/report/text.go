@@ -288,6 +288,9 @@ func (t *textReport) assertion(a Assertion) {
 		values += "; published " + clean(a.Published)
 	}
 	t.para(indent, stylePlain, values)
+	if a.NaiveDiffers() {
+		t.para(indent, styleDim, "without statistics: "+a.NaiveText())
+	}
 	t.para(indent, styleWarn, a.Excuse())
 	if a.Outcome == gate.Pass {
 		return

@@ -23,6 +23,7 @@ type View struct {
 	Assertions []Assertion
 	Stages     []Stage
 	Warnings   []string
+	Naive      Naive
 }
 
 // Facet is a set of variants that are compared, with their steps by group.
@@ -144,6 +145,7 @@ func Build(rec *engine.Record, verdict gate.Verdict) *View {
 	}
 	v.Assertions = buildAssertions(rec, verdict)
 	v.Stages = buildStages(rec)
+	v.Naive = naive(v.Assertions)
 	v.Warnings = buildWarnings(rec, verdict)
 	v.Headline = headline(v)
 	return v
