@@ -106,7 +106,7 @@ func (a *app) follow(ctx context.Context, plan *engine.Plan, opt engine.RunOptio
 	if !slices.Contains(ui.Modes, mode) {
 		return nil, usage("--progress %q: use one of %s", mode, strings.Join(ui.Modes, ", "))
 	}
-	view := ui.New(mode, a.stderr)
+	view := ui.New(mode, plan.Experiment.Name, a.stderr)
 	a.view.Store(&view)
 	defer func() { a.view.Store(nil); view.Close() }()
 	opt.Sink = view.Event

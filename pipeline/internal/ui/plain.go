@@ -28,14 +28,14 @@ type plain struct {
 	done chan struct{}
 }
 
-func newPlain(w io.Writer) *plain {
-	p := makePlain(w)
+func newPlain(w io.Writer, experiment string) *plain {
+	p := makePlain(w, experiment)
 	go p.loop()
 	return p
 }
 
-func makePlain(w io.Writer) *plain {
-	return &plain{out: w, state: newState(), spoken: map[string]time.Time{}, cached: map[string]int{},
+func makePlain(w io.Writer, experiment string) *plain {
+	return &plain{out: w, state: newState(experiment), spoken: map[string]time.Time{}, cached: map[string]int{},
 		quit: make(chan struct{}), done: make(chan struct{})}
 }
 
@@ -100,7 +100,7 @@ func (p *plain) Event(e engine.Event) {
 func (p *plain) text(e engine.Event) string {
 	switch e.Type {
 	case engine.PlanReady:
-		return "plan: " + planText(e.Nodes)
+		return p.state.heading() + ": " + planText(e.Nodes)
 	case engine.NodeStarted:
 		return withReason("started", e.Reason) + expectedText("took", e.Expected)
 	case engine.NodeWaiting:
@@ -120,6 +120,14 @@ func (p *plain) text(e engine.Event) string {
 		return withReason("run "+e.Status, e.Message)
 	}
 	return ""
+}
+
+// heading names the run and its experiment.
+func (s *state) heading() string {
+	if s.title != "" && s.name != "" {
+		return "run " + s.name + " of " + s.title
+	}
+	return "plan of " + s.titled()
 }
 
 func orFinished(status string) string {

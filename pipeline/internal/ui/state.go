@@ -14,6 +14,7 @@ import (
 
 // state is what is known of the run from its events so far. Its owner guards it.
 type state struct {
+	title    string // name of the experiment
 	name     string // of the run
 	began    time.Time
 	ended    time.Time
@@ -57,7 +58,9 @@ type node struct {
 
 const logLines = 12
 
-func newState() *state { return &state{byID: map[string]*node{}} }
+func newState(experiment string) *state {
+	return &state{title: clean(experiment), byID: map[string]*node{}}
+}
 
 // apply folds one event into the state.
 func (s *state) apply(e engine.Event) {

@@ -60,10 +60,6 @@ func (t tree) fit(lines []string) []string {
 }
 
 func (t tree) title(s *state, now time.Time) string {
-	left := "pipeline"
-	if s.name != "" {
-		left = s.name
-	}
 	right := ""
 	if !s.began.IsZero() {
 		right = clock(now.Sub(s.began))
@@ -73,7 +69,25 @@ func (t tree) title(s *state, now time.Time) string {
 	} else if text != "" {
 		right += ", " + text
 	}
-	return t.line(t.paint(styleBold, left), t.paint(styleDim, right))
+	left := t.paint(styleBold, s.titled())
+	if s.title != "" && s.name != "" && t.width >= wideTitle {
+		left = t.paint(styleBold, s.title) + " " + t.paint(styleDim, s.name)
+	}
+	return t.line(left, t.paint(styleDim, right))
+}
+
+// wideTitle is the width from which on the run's id stands beside the experiment's name.
+const wideTitle = 60
+
+// titled is the name of the experiment; of the run while nothing else is known.
+func (s *state) titled() string {
+	switch {
+	case s.title != "":
+		return s.title
+	case s.name != "":
+		return s.name
+	}
+	return "pipeline"
 }
 
 // group is the nodes of one kind.

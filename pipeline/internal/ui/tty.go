@@ -41,8 +41,8 @@ const (
 	repaintMeasure = time.Second
 )
 
-func newTTY(w io.Writer, l look) *tty {
-	t := &tty{out: w, look: l, size: sizeOf(w), state: newState(), quit: make(chan struct{}), done: make(chan struct{})}
+func newTTY(w io.Writer, l look, experiment string) *tty {
+	t := &tty{out: w, look: l, size: sizeOf(w), state: newState(experiment), quit: make(chan struct{}), done: make(chan struct{})}
 	go t.loop()
 	return t
 }

@@ -31,24 +31,24 @@ type Sink interface {
 // Modes are the values of --progress, and "json" for --json.
 var Modes = []string{"auto", "tty", "plain", "json"}
 
-// New returns the sink for mode. "auto" is "tty" when w is a terminal that can move its cursor and this is not CI, else "plain".
+// New returns the sink for mode; experiment is its name, for the title. "auto" is "tty" when w is a terminal that can move its cursor and this is not CI, else "plain".
 // "tty" forces the tree, except on a dumb terminal. An unknown mode is "auto": flags are checked by who reads them.
-func New(mode string, w io.Writer) Sink {
+func New(mode, experiment string, w io.Writer) Sink {
 	switch mode {
 	case "json":
 		return newJSONLines(w)
 	case "plain":
-		return newPlain(w)
+		return newPlain(w, experiment)
 	case "tty":
 		if os.Getenv("TERM") != "dumb" {
-			return newTTY(w, lookFor(w))
+			return newTTY(w, lookFor(w), experiment)
 		}
 	default:
 		if f, ok := w.(*os.File); ok && live(f, os.Getenv) {
-			return newTTY(w, lookFor(w))
+			return newTTY(w, lookFor(w), experiment)
 		}
 	}
-	return newPlain(w)
+	return newPlain(w, experiment)
 }
 
 // live reports whether the tree can be shown on f: a terminal, not a dumb one, and nobody's build log.
