@@ -42,10 +42,11 @@ bench-driver: install-test
 selfcheck:
 	$(GO) run ./pipeline/gate/selfcheck
 
-# What is generated from the structs: the schema that editors use, and the reference of all stages.
+# What is generated from the structs: the schema that editors use, the references of all stages and of the formats of reports.
 docs: $(PIPELINE)
 	$(PIPELINE) schema > experiments/experiment.schema.json
 	$(PIPELINE) stages --markdown > docs/stages.md
+	$(PIPELINE) report --formats > docs/formats.md
 
 install-demo:
 	@.ci/install demo

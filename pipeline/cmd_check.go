@@ -73,10 +73,20 @@ func exists(path string) bool {
 
 func reportCommand(a *app) *cobra.Command {
 	var format, output string
+	var formats bool
 	c := &cobra.Command{
-		Use: "report RUN", Short: "Print the result of a run in one of several formats", Args: cobra.ExactArgs(1),
+		Use: "report RUN", Short: "Print the result of a run in one of several formats",
+		Args: func(c *cobra.Command, args []string) error {
+			if formats {
+				return cobra.NoArgs(c, args)
+			}
+			return cobra.ExactArgs(1)(c, args)
+		},
 		Long: "Judges as `check` does and prints. The exit code is 0 whatever the verdict.\nFormats: " + formatList(),
 		RunE: func(c *cobra.Command, args []string) error {
+			if formats {
+				return printReference(a.stdout)
+			}
 			rec, _, err := a.record(args[0])
 			if err != nil {
 				return err
@@ -90,7 +100,17 @@ func reportCommand(a *app) *cobra.Command {
 	}
 	c.Flags().StringVar(&format, "format", "text", formatList())
 	c.Flags().StringVarP(&output, "output", "o", "", "write to a file instead of stdout")
+	c.Flags().BoolVar(&formats, "formats", false, "describe the formats, in Markdown; takes no RUN")
 	return c
+}
+
+func printReference(w io.Writer) error {
+	text, err := report.Reference()
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, text)
+	return err
 }
 
 // render writes a report to a file or to stdout. A file appears whole or not at all.

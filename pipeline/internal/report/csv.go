@@ -10,13 +10,39 @@ import (
 	"pgpipeline/pipeline/gate"
 )
 
-var csvHead = []string{"run", "experiment", "stage", "facet", "step", "group", "variant", "base", "operation", "metric", "unit", "value", "lo", "hi", "changed", "pairs", "boots"}
+var csvColumns = []struct{ name, doc string }{
+	{"run", "id of the run"},
+	{"experiment", "its name"},
+	{"stage", "id of the run stage"},
+	{"facet", "name of the facet, empty when there is only one"},
+	{"step", "full name of the step, `*` for a group"},
+	{"group", "the group; of a step the first that it belongs to"},
+	{"variant", "the variant that the value is of"},
+	{"base", "1 for the base, else empty"},
+	{"operation", "for steps that have several: insert, query, ..."},
+	{"metric", "qps and other absolute figures; those that begin with rel are ratios to the base"},
+	{"unit", "of the value; empty for ratios and counts"},
+	{"value", "the estimate"},
+	{"lo", "lower end of its 95 % interval, empty when nothing bounds it"},
+	{"hi", "upper end"},
+	{"changed", "of ratios: 1 when the change is beyond noise"},
+	{"pairs", "paired slices behind it"},
+	{"boots", "boots of the server behind it"},
+}
+
+func csvHead() []string {
+	names := make([]string, len(csvColumns))
+	for i, c := range csvColumns {
+		names[i] = c.name
+	}
+	return names
+}
 
 // writeCSV writes the long form: one line per step, variant and metric. qps is absolute; the metrics that begin with "rel" are ratios to
 // the base with their 95 % interval; the unit of a ratio is empty. Group lines have "*" as their step.
 func writeCSV(v *View, _ Input, w io.Writer) error {
 	c := &csvReport{v: v, out: csv.NewWriter(w)}
-	c.write(csvHead)
+	c.write(csvHead())
 	for _, f := range v.Facets {
 		for _, r := range f.Rows() {
 			for _, cell := range r.Cells {
