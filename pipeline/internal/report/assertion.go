@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
 	"pgpipeline/pipeline/engine"
 	"pgpipeline/pipeline/gate"
 	"pgpipeline/pipeline/internal/report/redact"
@@ -210,16 +212,24 @@ func (a Assertion) Values() string {
 	return strings.Join(parts, "; ")
 }
 
+// atomNumber writes a value of a comparison; what is compared for equality is a count.
+func atomNumber(a gate.Atom, v float64) string {
+	if (a.Op == "==" || a.Op == "!=") && a.Unit == "" && v == math.Trunc(v) {
+		return humanize.Comma(int64(v))
+	}
+	return unitText(v, a.Unit)
+}
+
 // AtomText says value, interval, limit and evidence of one comparison.
 func AtomText(a gate.Atom) string {
 	text := "unknown"
 	if a.Value != nil {
-		text = unitText(*a.Value, a.Unit)
+		text = atomNumber(a, *a.Value)
 	}
 	if iv := intervalText(a.Lo, a.Hi, a.Unit); iv != "" {
 		text += " " + iv
 	}
-	text += ", limit " + a.Op + " " + unitText(a.Limit, a.Unit)
+	text += ", limit " + a.Op + " " + atomNumber(a, a.Limit)
 	var evidence []string
 	if a.Pairs > 0 {
 		evidence = append(evidence, count(a.Pairs, "pair"))
@@ -234,75 +244,4 @@ func AtomText(a gate.Atom) string {
 		text += "; " + strings.Join(evidence, ", ")
 	}
 	return text
-}
-
-// Word is the outcome in capitals. A run that passes because nothing was asserted is no success.
-func (v *View) Word() string {
-	if v.Verdict.Outcome == gate.Pass && len(v.Record.Facets) == 0 {
-		return "DONE"
-	}
-	if v.Verdict.Outcome == gate.Pass && len(v.Assertions) == 0 {
-		return "MEASURED"
-	}
-	return strings.ToUpper(v.Verdict.Outcome)
-}
-
-// headline is the verdict in one sentence.
-func headline(v *View) string {
-	n := map[string]int{}
-	for _, a := range v.Assertions {
-		n[a.Word]++
-	}
-	total := len(v.Assertions)
-	switch v.Verdict.Outcome {
-	case gate.Pass:
-		if len(v.Record.Facets) == 0 {
-			return "the stages were made; none of them measures"
-		}
-		if total == 0 {
-			return "nothing was asserted"
-		}
-		return strings.TrimSpace(fmt.Sprintf("%d of %s%s", n["PASS"], holds(total), others(n)))
-	case gate.Fail:
-		return fmt.Sprintf("%d of %s not hold%s", n["FAIL"], does(total, n["FAIL"]), others(n))
-	case gate.Inconclusive:
-		undecided := n["UNKNOWN"]
-		delete(n, "UNKNOWN")
-		return fmt.Sprintf("%d of %s not be decided%s", undecided, could(total), others(n))
-	}
-	if v.Verdict.Reason != "" {
-		return "the measurement is not valid: " + redact.Text(v.Verdict.Reason)
-	}
-	return "the measurement is not valid"
-}
-
-func holds(total int) string {
-	if total == 1 {
-		return "1 assertion holds"
-	}
-	return fmt.Sprintf("%d assertions hold", total)
-}
-
-func does(total, failed int) string {
-	verb := "do"
-	if failed == 1 {
-		verb = "does"
-	}
-	return count(total, "assertion") + " " + verb
-}
-
-func could(total int) string { return count(total, "assertion") + " could" }
-
-// others adds what the outcome's own count leaves out.
-func others(n map[string]int) string {
-	var parts []string
-	for _, o := range []struct{ word, text string }{{"WARN", "warned"}, {"UNKNOWN", "undecided"}, {"ACCEPTED", "accepted"}} {
-		if n[o.word] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n[o.word], o.text))
-		}
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
 }

@@ -42,7 +42,9 @@ func atomChart(a gate.Atom, word string) template.HTML {
 		to = x.at(*a.Hi)
 	}
 	s.group(AtomText(a), func() {
-		s.line(from, 13, to, 13, "span w-"+word)
+		if a.Guarded { // what is not has a value and nothing around it
+			s.line(from, 13, to, 13, "span w-"+word)
+		}
 		s.circle(x.at(*a.Value), 13, 4.5, "dot w-"+word)
 	})
 	return s.done()

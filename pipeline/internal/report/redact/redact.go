@@ -29,6 +29,7 @@ var harmless = regexp.MustCompile(`(?i)\bpassword_encryption\b`)
 
 // Text returns s with everything that looks like a secret replaced by Mask.
 func Text(s string) string {
+	s = Values(s)
 	if !suspicious(s) {
 		return s
 	}
