@@ -153,27 +153,35 @@ func TestCSVIsReadByOthers(t *testing.T) {
 
 var workflowCommand = regexp.MustCompile(`^::(error|warning|notice)(?: ((?:[a-z]+=[^,:\n]*)(?:,[a-z]+=[^,:\n]*)*))?::(.*)$`)
 
+// TestGitHubAnnotations reads the lines as GitHub's runner does, whose rules it follows: what it finds is text, at the assertion's line.
 func TestGitHubAnnotations(t *testing.T) {
 	in := example()
 	fail := in.Verdict.Assertions[1]
 	fail.Expr = "relqps(\"a,b:c\") > 0.95 && 10 % 3 == 1\n::error::injected"
+	var kinds []string
 	for i := range 14 {
 		f := fail
 		f.Line = i + 1
 		in.Verdict.Assertions = append(in.Verdict.Assertions, f)
 	}
-	count := map[string]int{}
+	unescape := strings.NewReplacer("%2C", ",", "%3A", ":", "%0A", "\n", "%0D", "\r", "%25", "%")
 	for i, line := range strings.Split(strings.TrimSuffix(render(t, "github", in), "\n"), "\n") {
 		m := workflowCommand.FindStringSubmatch(line)
 		if m == nil {
 			t.Fatalf("line %d is no workflow command: %q", i+1, line)
 		}
-		count[m[1]]++
+		kinds = append(kinds, m[1])
+		if m[1] == "error" && !strings.HasPrefix(m[2], "file=experiments/pg-versions.yaml,line=") {
+			t.Errorf("line %d is not at an assertion: %q", i+1, line)
+		}
+		if title := unescape.Replace(m[2]); i > 1 && i < 9 && !strings.HasSuffix(title, `relqps("a,b:c") > 0.95 && 10 % 3 == 1 ::error::injected`) {
+			t.Errorf("line %d: the expression became %q", i+1, title)
+		}
 	}
-	if count["error"] != annotationLimit || count["warning"] != 2 || count["notice"] != 1 {
-		t.Errorf("annotations %v", count)
+	if got, want := strings.Join(kinds, " "), "notice error error error error error error error error notice"; got != want {
+		t.Errorf("annotations %s, want %s", got, want)
 	}
-	if out := render(t, "github", in); !strings.Contains(out, "::error::6 more: see the report") {
+	if out := render(t, "github", in); !strings.Contains(out, "::notice::9 more: see the report") {
 		t.Errorf("what was left out is not said:\n%s", out)
 	}
 }

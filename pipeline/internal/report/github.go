@@ -9,10 +9,11 @@ import (
 	"pgpipeline/pipeline/gate"
 )
 
-// annotationLimit is how many annotations of a type GitHub shows per step; it drops the rest without a word.
+// annotationLimit is how many annotations GitHub shows of one kind and step; it drops the rest without a word. More than these nobody
+// reads, whatever their kinds.
 const annotationLimit = 10
 
-// writeGitHub writes workflow commands: errors and warnings at the lines of the assertions, worst first, and a notice with the verdict.
+// writeGitHub writes workflow commands: a notice with the verdict, then errors and warnings at the lines of the assertions, worst first.
 // The job summary is the Markdown report: pipeline report RUN --format markdown >> "$GITHUB_STEP_SUMMARY".
 func writeGitHub(v *View, _ Input, w io.Writer) error {
 	list := append([]Assertion{}, v.Assertions...)
@@ -32,13 +33,13 @@ func writeGitHub(v *View, _ Input, w io.Writer) error {
 	if v.Verdict.ExitCode != 0 && len(byType["error"]) == 0 {
 		verdictType = "error"
 	}
-	verdict := command(verdictType, []string{"title=" + property(v.Name+": "+v.Word())}, v.Headline)
-	byType[verdictType] = append([]string{verdict}, byType[verdictType]...)
+	lines := []string{command(verdictType, []string{"title=" + property(v.Name+": "+v.Word())}, v.Headline)}
 	for _, kind := range []string{"error", "warning", "notice"} {
-		for _, line := range limited(kind, byType[kind]) {
-			if _, err := io.WriteString(w, line+"\n"); err != nil {
-				return err
-			}
+		lines = append(lines, byType[kind]...)
+	}
+	for _, line := range limited(lines) {
+		if _, err := io.WriteString(w, line+"\n"); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -86,13 +87,13 @@ func annotation(kind string, a Assertion) string {
 	return command(kind, props, text)
 }
 
-// limited keeps what GitHub shows; the last place says how many more there are.
-func limited(kind string, lines []string) []string {
+// limited keeps what is shown; the last place says how many more there are, as a notice: what is worse stands before it.
+func limited(lines []string) []string {
 	if len(lines) <= annotationLimit {
 		return lines
 	}
 	more := len(lines) - annotationLimit + 1
-	return append(append([]string{}, lines[:annotationLimit-1]...), command(kind, nil, fmt.Sprintf("%d more: see the report", more)))
+	return append(append([]string{}, lines[:annotationLimit-1]...), command("notice", nil, fmt.Sprintf("%d more: see the report", more)))
 }
 
 func command(kind string, props []string, message string) string {

@@ -56,8 +56,8 @@ The properties of the suite are run, outcome, headline, host, noise, and one ` +
 ## github
 
 Workflow commands for the log of a GitHub Actions step, which become annotations at the lines of the assertions: ` + "`error`" + ` for what fails the
-run, ` + "`warning`" + ` for severity warn and what is undecided, ` + "`notice`" + ` for what was accepted and for the verdict. At most ten of a kind, worst first:
-GitHub shows no more. The job summary is the Markdown: ` + "`pipeline report RUN --format markdown >> \"$GITHUB_STEP_SUMMARY\"`" + `.
+run, ` + "`warning`" + ` for severity warn and what is undecided, ` + "`notice`" + ` for what was accepted and for the verdict. At most ten in all, worst first:
+GitHub shows no more of a kind. The job summary is the Markdown: ` + "`pipeline report RUN --format markdown >> \"$GITHUB_STEP_SUMMARY\"`" + `.
 
 ## bench
 
