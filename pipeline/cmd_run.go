@@ -106,11 +106,24 @@ func (a *app) follow(ctx context.Context, plan *engine.Plan, opt engine.RunOptio
 	if !slices.Contains(ui.Modes, mode) {
 		return nil, usage("--progress %q: use one of %s", mode, strings.Join(ui.Modes, ", "))
 	}
-	view := ui.New(mode, plan.Experiment.Name, a.stderr)
+	view := ui.New(mode, shown(plan), a.stderr)
 	a.view.Store(&view)
 	defer func() { a.view.Store(nil); view.Close() }()
 	opt.Sink = view.Event
 	return plan.Run(ctx, opt)
+}
+
+// shown is what the view of a run cannot know from its events.
+func shown(plan *engine.Plan) ui.Experiment {
+	e := ui.Experiment{Name: plan.Experiment.Name, Bases: map[string]string{}}
+	for _, f := range plan.Facets {
+		for _, v := range f.Facet.Variants {
+			if v.Base {
+				e.Bases[f.ID()] = v.Name
+			}
+		}
+	}
+	return e
 }
 
 // conclude prints the report of a run and returns the error that gives the exit code. The report is printed also when a stage

@@ -137,18 +137,22 @@ func (c *relChart) drawBar(s *svg, x float64, r Row, cell Cell) {
 		p := cell.Ratio.Point
 		top := c.y.at(p)
 		s.rect(x+0.5, min(top, c.foot-2), c.bar-1, max(c.foot-top, 2), variantClass(cell.Variant)+" "+string(cell.Change()))
-		lo, hi := bounds(cell)
-		if mid := x + c.bar/2; hi > lo && hi >= c.y.lo && lo <= c.y.hi {
-			s.line(mid, c.y.at(lo), mid, c.y.at(hi), "whisker")
-		}
 		switch {
 		case p > c.y.hi:
 			s.turned(x+c.bar/2+3.5, c.top+4, -90, "end cut "+string(cell.Change()), ratioText(*cell.Ratio))
 			s.line(x, c.top+1, x+c.bar, c.top-3, "cutline")
 		case p < c.y.lo:
 			s.turned(x+c.bar/2+3.5, c.foot-5, -90, "under", ratioText(*cell.Ratio))
+		default: // where a value is written, its interval would cross it out; the table has it
+			c.whisker(s, x+c.bar/2, cell)
 		}
 	})
+}
+
+func (c *relChart) whisker(s *svg, x float64, cell Cell) {
+	if lo, hi := bounds(cell); hi > lo && hi >= c.y.lo && lo <= c.y.hi {
+		s.line(x, c.y.at(lo), x, c.y.at(hi), "whisker")
+	}
 }
 
 func changeText(c Change) string {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pgpipeline/pipeline/engine"
+	"pgpipeline/pipeline/internal/store"
 )
 
 // ServerLog is what the log of a variant's servers says of checkpoints, autovacuum and trouble: counts of all, and the first lines.
@@ -34,7 +35,7 @@ func serverLogs(v *View, files fs.FS) []ServerLog {
 	}
 	var list []ServerLog
 	for _, f := range v.Facets {
-		path := measuredLog(f)
+		path := store.RunInfo{}.LogPath(measuredNode(f))
 		if _, err := fs.Stat(files, path); err == nil {
 			list = append(list, facetLogs(f, files, path)...)
 		}
@@ -44,7 +45,7 @@ func serverLogs(v *View, files fs.FS) []ServerLog {
 
 // facetLogs splits the log of a facet by variant, in their order; lines that belong to none come first.
 func facetLogs(f Facet, files fs.FS, path string) []ServerLog {
-	node := clean(strings.TrimSuffix(strings.TrimPrefix(path, "logs/"), ".log"))
+	node := clean(measuredNode(f))
 	logs := []ServerLog{{Node: node}}
 	marks := map[string]int{}
 	for _, v := range f.Variants {
@@ -64,13 +65,12 @@ func facetLogs(f Facet, files fs.FS, path string) []ServerLog {
 	return slices.DeleteFunc(logs, func(l ServerLog) bool { return l.Problem == "" && len(l.Lines) == 0 })
 }
 
-// measuredLog is the log of a facet: it belongs to no node of the plan and is named for its stage.
-func measuredLog(f Facet) string {
-	name := f.Info.Stage
-	if f.Info.Name != "" {
-		name += "@" + f.Info.Name
+// measuredNode is what measures a facet; it is no node of the plan and named for its stage.
+func measuredNode(f Facet) string {
+	if f.Info.Name == "" {
+		return f.Info.Stage
 	}
-	return "logs/" + name + ".log"
+	return f.Info.Stage + "[" + f.Info.Name + "]"
 }
 
 // readLines gives the lines of a file, each cut where a buffer ends.

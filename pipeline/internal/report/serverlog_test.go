@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"pgpipeline/pipeline/internal/store"
 )
 
 func TestServerLogs(t *testing.T) {
@@ -55,5 +57,17 @@ func TestServerLogsByVariant(t *testing.T) {
 	want := []string{"run: 1 checkpoints, 0 errors, nobody| 20", "15.8 (run): 2 checkpoints, 0 errors, 2026-03-01", "17.0 (run): 0 checkpoints, 1 errors, 2026-03-01"}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("logs\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestServerLogOfAFacet: a facet's log has the name that the store gives it, also where the name has signs that no file may have.
+func TestServerLogOfAFacet(t *testing.T) {
+	in := example()
+	in.Record.Facets[0].Name = "clients=8/x y"
+	path := store.RunInfo{}.LogPath("run[clients=8/x y]")
+	in.Files = fstest.MapFS{path: {Data: []byte("LOG:  checkpoint complete: wrote 1 buffers\n")}}
+	logs := serverLogs(Build(in.Record, in.Verdict), in.Files)
+	if len(logs) != 1 || logs[0].Node != "run[clients=8/x y]" || logs[0].Checkpoints != 1 {
+		t.Errorf("%s: %+v", path, logs)
 	}
 }

@@ -299,11 +299,30 @@ func (t *textReport) assertion(a Assertion) {
 	t.para(indent, styleWarn, clean(a.Hint))
 	if loc := a.Location(); loc != "" && a.Source != "" {
 		t.line("           %s:%d", clean(loc), a.Column)
-		t.line("            | %s", clean(a.Source))
-		t.line("            | %s^", strings.Repeat(" ", max(a.Column-1, 0)))
+		source, at := window(clean(a.Source), max(a.Column-1, 0), t.width-14)
+		t.line("            | %s", source)
+		t.line("            | %s^", strings.Repeat(" ", at))
 	} else if loc != "" {
 		t.line("           %s", clean(loc))
 	}
+}
+
+// window cuts a line to the width around a place in it, and says where that then is. A width below 20 is no limit.
+func window(line string, at, width int) (string, int) {
+	signs := []rune(line)
+	at = min(at, len(signs))
+	if width < 20 || len(signs) <= width {
+		return line, at
+	}
+	from := max(0, min(at-width/3, len(signs)-width))
+	cut := signs[from : from+width]
+	if from > 0 {
+		cut[0] = '…'
+	}
+	if from+width < len(signs) {
+		cut[width-1] = '…'
+	}
+	return string(cut), at - from
 }
 
 func wordStyle(word string) lipgloss.Style {

@@ -136,3 +136,18 @@ func TestWarningsAreToldOnce(t *testing.T) {
 		t.Errorf("warnings\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+func TestWindow(t *testing.T) {
+	line := "assert: ['relqps(\"point-query\") > 0.2', 'relqps(\"update-index\") > 1.5']"
+	for _, tt := range []struct{ at, width, cells int }{{9, 0, len(line)}, {9, 200, len(line)}, {9, 30, 30}, {41, 30, 30}, {len(line) - 1, 30, 30}, {0, 21, 21}} {
+		got, place := window(line, tt.at, tt.width)
+		signs := []rune(got)
+		if len(signs) != tt.cells || place < 0 || place >= len(signs) {
+			t.Errorf("at %d, width %d: %d cells and place %d: %q", tt.at, tt.width, len(signs), place, got)
+			continue
+		}
+		if signs[place] != rune(line[tt.at]) {
+			t.Errorf("at %d, width %d: the sign at %d of %q is another", tt.at, tt.width, place, got)
+		}
+	}
+}

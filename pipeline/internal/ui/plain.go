@@ -28,13 +28,13 @@ type plain struct {
 	done chan struct{}
 }
 
-func newPlain(w io.Writer, experiment string) *plain {
+func newPlain(w io.Writer, experiment Experiment) *plain {
 	p := makePlain(w, experiment)
 	go p.loop()
 	return p
 }
 
-func makePlain(w io.Writer, experiment string) *plain {
+func makePlain(w io.Writer, experiment Experiment) *plain {
 	return &plain{out: w, state: newState(experiment), spoken: map[string]time.Time{}, cached: map[string]int{},
 		quit: make(chan struct{}), done: make(chan struct{})}
 }

@@ -15,6 +15,7 @@ import (
 // state is what is known of the run from its events so far. Its owner guards it.
 type state struct {
 	title    string // name of the experiment
+	bases    map[string]string
 	name     string // of the run
 	began    time.Time
 	ended    time.Time
@@ -46,7 +47,8 @@ type node struct {
 	stepsDone     map[string]bool
 	step          string
 	rates         map[string]float64 // variant -> operations per second now
-	variants      []string           // in the order in which they were first measured
+	base          string             // the variant that the others are compared with; "" unknown
+	variants      []string           // that were measured, the base first
 	judge         string             // where the verdicts stand
 	waitBegan     time.Time
 	blockBegan    time.Time // zero between blocks
@@ -58,8 +60,8 @@ type node struct {
 
 const logLines = 12
 
-func newState(experiment string) *state {
-	return &state{title: clean(experiment), byID: map[string]*node{}}
+func newState(experiment Experiment) *state {
+	return &state{title: clean(experiment.Name), bases: experiment.Bases, byID: map[string]*node{}}
 }
 
 // apply folds one event into the state.
@@ -112,7 +114,7 @@ func (s *state) finish(e engine.Event) {
 func (s *state) node(id, kind string) *node {
 	n := s.byID[id]
 	if n == nil {
-		n = &node{id: id, kind: kind, stepsDone: map[string]bool{}, rates: map[string]float64{}}
+		n = &node{id: id, kind: kind, base: s.bases[id], stepsDone: map[string]bool{}, rates: map[string]float64{}}
 		s.byID[id] = n
 		s.order = slices.Insert(s.order, s.place(), n)
 	}
@@ -223,7 +225,12 @@ func (n *node) measure(p *engine.Progress) {
 	if p.Rate > 0 {
 		if !slices.Contains(n.variants, variant) {
 			n.variants = append(n.variants, variant)
-			slices.Sort(n.variants)
+			slices.SortFunc(n.variants, func(a, b string) int {
+				if (a == n.base) != (b == n.base) {
+					return map[bool]int{true: -1, false: 1}[a == n.base]
+				}
+				return strings.Compare(a, b)
+			})
 		}
 		n.rates[variant] = p.Rate
 	}

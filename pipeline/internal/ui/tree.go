@@ -258,19 +258,17 @@ func (n *node) stepOf() string {
 	return fmt.Sprintf("%d/%d ", len(n.stepsDone), len(n.steps))
 }
 
-// rates lists the variants' current rates; the first is the one that the others are compared with.
+// rates lists the variants' current rates, and beside each its ratio to the base's.
 func (t tree) rates(n *node) string {
 	var parts []string
-	base := 0.0
-	for i, v := range n.variants {
+	base := n.rates[n.base]
+	for _, v := range n.variants {
 		r, ok := n.rates[v]
 		if !ok {
 			continue
 		}
 		text := t.paint(styleBold, v) + " " + rate(r) + "/s"
-		if i == 0 {
-			base = r
-		} else if base > 0 {
+		if v != n.base && base > 0 {
 			text += t.paint(styleDim, fmt.Sprintf(" (%.2f)", r/base))
 		}
 		parts = append(parts, text)

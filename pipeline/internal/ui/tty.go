@@ -41,7 +41,7 @@ const (
 	repaintMeasure = time.Second
 )
 
-func newTTY(w io.Writer, l look, experiment string) *tty {
+func newTTY(w io.Writer, l look, experiment Experiment) *tty {
 	t := &tty{out: w, look: l, size: sizeOf(w), state: newState(experiment), quit: make(chan struct{}), done: make(chan struct{})}
 	go t.loop()
 	return t

@@ -31,9 +31,15 @@ type Sink interface {
 // Modes are the values of --progress, and "json" for --json.
 var Modes = []string{"auto", "tty", "plain", "json"}
 
-// New returns the sink for mode; experiment is its name, for the title. "auto" is "tty" when w is a terminal that can move its cursor and this is not CI, else "plain".
+// Experiment is what the events do not tell: what is run, and which variant each measuring node compares with.
+type Experiment struct {
+	Name  string
+	Bases map[string]string // id of a measuring node -> name of its base
+}
+
+// New returns the sink for mode. "auto" is "tty" when w is a terminal that can move its cursor and this is not CI, else "plain".
 // "tty" forces the tree, except on a dumb terminal. An unknown mode is "auto": flags are checked by who reads them.
-func New(mode, experiment string, w io.Writer) Sink {
+func New(mode string, experiment Experiment, w io.Writer) Sink {
 	switch mode {
 	case "json":
 		return newJSONLines(w)

@@ -19,6 +19,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
+// quick is the experiment of the story.
+var quick = Experiment{Name: "quick", Bases: map[string]string{"run": "15.8"}}
+
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func at(secs float64) time.Time { return start.Add(seconds(secs)) }
@@ -71,7 +74,7 @@ func story() []engine.Event {
 
 // after folds the story up to the given second.
 func after(secs float64) *state {
-	s := newState("quick")
+	s := newState(quick)
 	for _, e := range story() {
 		if !e.Time.After(at(secs)) {
 			s.apply(e)
@@ -129,7 +132,7 @@ func TestFrames(t *testing.T) {
 
 // TestWaitingStopsTheClock: a block that waits for the machine comes no nearer to its end.
 func TestWaitingStopsTheClock(t *testing.T) {
-	s := newState("quick")
+	s := newState(quick)
 	event := func(secs float64, typ engine.EventType, change func(*engine.Event)) {
 		e := engine.Event{Time: at(secs), Type: typ, Node: "run", Kind: "run"}
 		if change != nil {
@@ -160,7 +163,7 @@ func TestFrameHeight(t *testing.T) {
 
 func TestPlain(t *testing.T) {
 	var out bytes.Buffer
-	p := makePlain(&out, "quick")
+	p := makePlain(&out, quick)
 	next := 0.0
 	for _, e := range story() {
 		for ; at(next).Before(e.Time); next++ {
@@ -175,7 +178,7 @@ func TestPlain(t *testing.T) {
 
 func TestJSONLines(t *testing.T) {
 	var out bytes.Buffer
-	s := New("json", "quick", &out)
+	s := New("json", quick, &out)
 	for _, e := range story() {
 		s.Event(e)
 	}
@@ -258,7 +261,7 @@ func (s *screen) control(arg string, verb byte) {
 func TestRepaint(t *testing.T) {
 	sc := &screen{width: 100}
 	var out bytes.Buffer
-	ui := &tty{out: &out, look: look{Unicode: true}, state: newState("quick"), size: func() (int, int) { return sc.width, 40 }}
+	ui := &tty{out: &out, look: look{Unicode: true}, state: newState(quick), size: func() (int, int) { return sc.width, 40 }}
 	var above []string
 	for _, e := range story() {
 		ui.Event(e)
@@ -286,7 +289,7 @@ func TestRepaintNarrower(t *testing.T) {
 }
 
 func TestNoControlSequencesFromOutside(t *testing.T) {
-	s := newState("quick")
+	s := newState(quick)
 	s.apply(engine.Event{Time: at(0), Type: engine.NodeStarted, Node: "load", Kind: "load"})
 	s.apply(engine.Event{Time: at(1), Type: engine.NodeProgress, Node: "load", Progress: &engine.Progress{What: "x\x1b[2J\x1b]0;title\x07y\nz"}})
 	s.apply(engine.Event{Time: at(2), Type: engine.Warning, Message: "a\u009b2Jb\x00c"})
@@ -335,7 +338,7 @@ func TestLive(t *testing.T) {
 // TestTTYFromManyGoroutines is for the race detector: events come from everywhere while the painter paints.
 func TestTTYFromManyGoroutines(t *testing.T) {
 	var out syncBuffer
-	ui := newTTY(&out, look{}, "quick")
+	ui := newTTY(&out, look{}, quick)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -370,10 +373,29 @@ func TestForecastKeepsToTheTimeBudget(t *testing.T) {
 		timeLeft float64
 		want     time.Duration
 	}{{0, 12 * time.Minute}, {3600, 12 * time.Minute}, {240, 4 * time.Minute}, {90, 2 * time.Minute}, {1, time.Minute}} {
-		s := newState("quick")
+		s := newState(quick)
 		s.apply(engine.Event{Time: began, Type: engine.BlockStarted, Node: "run", Kind: "run", Block: 1, Blocks: 12, Expected: 60, TimeLeft: c.timeLeft})
 		if got := s.left(began); got.left != c.want {
 			t.Errorf("with %v s of the budget left: %v, want %v", c.timeLeft, got.left, c.want)
+		}
+	}
+}
+
+// TestRatesAreAgainstTheBase: the base stands first and has no ratio, whatever its name and whoever was measured first.
+func TestRatesAreAgainstTheBase(t *testing.T) {
+	for base, want := range map[string]string{
+		"15.8": "15.8 11,234/s   17.0 27,345/s (2.43)",
+		"17.0": "17.0 27,345/s   15.8 11,234/s (0.41)",
+		"":     "15.8 11,234/s   17.0 27,345/s",
+	} {
+		s := newState(Experiment{Bases: map[string]string{"run": base}})
+		for _, e := range story() {
+			if !e.Time.After(at(255)) {
+				s.apply(e)
+			}
+		}
+		if got := (tree{width: 80}).rates(s.byID["run"]); got != want {
+			t.Errorf("base %q: %q, want %q", base, got, want)
 		}
 	}
 }
