@@ -109,6 +109,15 @@ func where(r gate.AssertionResult, facets int) string {
 	return strings.Join(parts, " ")
 }
 
+// Marks are what the verdict holds with reserve: its tags, and that it cannot fail the run.
+func (a Assertion) Marks() string {
+	marks := slices.DeleteFunc(slices.Clone(a.Tags), func(tag string) bool { return tag == "accepted" }) // the word says so
+	if a.Severity == "warn" {
+		marks = append(marks, "warning only")
+	}
+	return clean(strings.Join(marks, ", "))
+}
+
 // Excuse says what the accept file has about a failure, "" when nothing.
 func (a Assertion) Excuse() string { return clean(strings.Join(a.Accepted, "; ")) }
 

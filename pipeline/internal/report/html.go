@@ -95,12 +95,9 @@ func buildPage(v *View, in Input) *page {
 }
 
 func buildHTMLAssertion(a Assertion) htmlAssertion {
-	h := htmlAssertion{Word: a.Word, Expr: clean(a.Expr), Where: clean(a.Where), Location: clean(a.Location()), Tags: clean(strings.Join(a.Tags, ", ")),
+	h := htmlAssertion{Word: a.Word, Expr: clean(a.Expr), Where: clean(a.Where), Location: clean(a.Location()), Tags: a.Marks(),
 		Published: clean(a.Published), Hint: codeHTML(a.Hint)}
 	h.Reason, h.Excuse = a.Why(), a.Excuse()
-	if a.Severity == "warn" {
-		h.Tags = strings.TrimPrefix(h.Tags+", warning only", ", ")
-	}
 	h.Naive, h.NaiveWord, h.NaiveDiffers = a.NaiveText(), strings.ToUpper(a.Naive), a.NaiveDiffers()
 	for _, atom := range a.Atoms {
 		text := AtomText(atom)

@@ -102,7 +102,11 @@ func mdAssertion(a Assertion) []string {
 	if a.Hint != "" { // ours, but for the file's name; its backticks are meant
 		measured += "<br>" + strings.ReplaceAll(clean(a.Hint), "|", `\|`)
 	}
-	return []string{a.Word, mdCode(a.Expr), md(a.Where), measured, md(a.Location())}
+	word := a.Word
+	if marks := a.Marks(); marks != "" {
+		word += "<br>" + md(marks)
+	}
+	return []string{word, mdCode(a.Expr), md(a.Where), measured, md(a.Location())}
 }
 
 // mdAccepted lists the entries of the accept file and the verdicts of earlier series: neither is ever folded away.

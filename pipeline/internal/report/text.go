@@ -278,8 +278,8 @@ func (t *textReport) assertions() {
 func (t *textReport) assertion(a Assertion) {
 	style := wordStyle(a.Word)
 	tags := ""
-	if len(a.Tags) > 0 {
-		tags = t.paint(styleDim, " ("+clean(strings.Join(a.Tags, ", "))+")")
+	if marks := a.Marks(); marks != "" {
+		tags = t.paint(styleDim, " ("+marks+")")
 	}
 	t.line("  %s %s  %s%s", t.paint(style, fmt.Sprintf("%-8s", a.Word)), clean(a.Expr), t.paint(styleBold, clean(a.Where)), tags)
 	const indent = "           "
