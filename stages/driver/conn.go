@@ -62,11 +62,7 @@ func (c *conn) takeOver(pg *pgconn.PgConn) error {
 	if _, plain := h.Conn.(interface{ SetWriteBuffer(int) error }); !ok || !plain {
 		return fmt.Errorf("connection is a %T; the driver needs a plain socket: use sslmode=disable", h.Conn)
 	}
-	c.fd, err = blockingDuplicate(sc)
-	if err == nil {
-		err = setTimeouts(c.fd)
-	}
-	if err != nil {
+	if c.fd, err = blockingDuplicate(sc); err != nil {
 		return fmt.Errorf("take over socket: %w", err)
 	}
 	if tcp, ok := h.Conn.(*net.TCPConn); ok {

@@ -32,15 +32,22 @@ func (s *slice) seconds() int {
 func (c *Client) work(cpus []int, ready chan<- error) {
 	runtime.LockOSThread() // never unlocked: the thread's affinity must not leak into the pool
 	err := setUpThread(cpus)
+	bell, noAlarm := newAlarm()
+	defer bell.end()
+	if noAlarm != nil && err == nil {
+		err = setTimeouts(c.conn.fd)
+	}
 	ready <- err
 	if err != nil {
 		return
 	}
 	for s := range c.orders {
+		bell.start()
 		c.tally.reset(s.seconds())
 		if c.broken == nil && !(s.empty && c.program.Background) {
 			c.run(s)
 		}
+		bell.stop()
 		s.done <- c
 	}
 }

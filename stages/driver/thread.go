@@ -18,11 +18,11 @@ func now() int64 { return int64(time.Since(loaded)) }
 // The system calls of the hot path are raw: the Go scheduler does not know that the thread may block in them. Told of each call, its
 // monitor took the processor away from a waiting client and got it back, thousands of times a second, and woke up every 20 us to do
 // so; on a core that client and server share that cost more than the queries. The price: each client thread keeps a processor of
-// the runtime (see procs), and a stop of the world waits until every client is back from its call. pollTime bounds that, and the
-// collector rests while something is measured (see holdGC).
+// the runtime (see procs), and a stop of the world waits until every client is back from its call. pollTime bounds that, by an alarm for
+// each thread, and the collector rests while something is measured (see holdGC).
 const pollTime = 100 * time.Millisecond
 
-// setTimeouts makes blocking calls on the socket return EAGAIN after pollTime, so that the thread can be stopped.
+// setTimeouts makes blocking calls on the socket return EAGAIN after pollTime, where there is no alarm.
 func setTimeouts(fd int) error {
 	tv := unix.NsecToTimeval(int64(pollTime))
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
@@ -40,6 +40,7 @@ func send(fd int, b []byte) error {
 		case 0:
 			b = b[n:]
 		case syscall.EINTR, syscall.EAGAIN:
+			runtime.Gosched()
 		default:
 			return errno
 		}
@@ -49,17 +50,12 @@ func send(fd int, b []byte) error {
 
 // recv waits for some bytes from a blocking socket. It returns 0 without an error when the other side has closed the connection.
 func recv(fd int, b []byte) (int, error) {
-	for tries := 1; ; tries++ {
+	for {
 		n, errno := recvPinned(fd, b)
 		switch errno {
 		case 0:
 			return n, nil
-		case syscall.EINTR:
-			// Signals come more often than pollTime is long, and each starts it anew.
-			if tries%10 == 0 {
-				runtime.Gosched()
-			}
-		case syscall.EAGAIN:
+		case syscall.EINTR, syscall.EAGAIN:
 			runtime.Gosched()
 		default:
 			return 0, errno

@@ -19,6 +19,8 @@ import (
 type measurement struct {
 	qps float64
 	cpu float64 // microseconds of client CPU per query
+	// user is the part of cpu outside of the kernel.
+	user float64
 }
 
 // setting is what is measured alike for every tool.
@@ -79,7 +81,7 @@ func compareClients(ctx context.Context, c config, install postgres.Install, dat
 		return err
 	}
 	defer stop()
-	fmt.Fprintf(out, "server %s, %d rows, %d rounds of %d s, medians\n", install.Version, c.rows, c.rounds, c.seconds)
+	fmt.Fprintf(out, "server %s, %d rows, %d rounds of %d s, medians; the order of the tools turns from round to round\n", install.Version, c.rows, c.rounds, c.seconds)
 	for i, placement := range c.placements {
 		b := bench{config: c, out: out, fresh: i == 0, placement: placement}
 		if placement == "same-core" {
@@ -133,36 +135,46 @@ func (b bench) run(ctx context.Context, server *postgres.Server) error {
 		fmt.Fprintf(table, "%s qps\tCPU us/q\t", name)
 	}
 	fmt.Fprintln(table)
+	var rows []row
 	for _, step := range b.steps {
 		for _, clients := range b.clients {
-			if err := b.row(ctx, t, setting{step, clients, b.cpus}, table); err != nil {
+			r, err := b.row(ctx, t, setting{step, clients, b.cpus})
+			if err != nil {
 				return err
 			}
+			b.print(table, r)
+			rows = append(rows, r)
 		}
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return b.explain(ctx, t, rows)
 }
 
 // row measures one setting with all tools, in an order that turns by one from round to round.
-func (b bench) row(ctx context.Context, t *tools, s setting, table io.Writer) error {
-	results := make([][]measurement, len(b.tools))
+func (b bench) row(ctx context.Context, t *tools, s setting) (row, error) {
+	r := row{s, make([][]measurement, len(b.tools))}
 	for round := range b.rounds {
 		for i := range b.tools {
 			i = (i + round) % len(b.tools)
 			m, err := t.measure(ctx, b.tools[i], s)
 			if err != nil {
-				return fmt.Errorf("%s, %s, %d clients: %w", b.tools[i], s.step, s.clients, err)
+				return r, fmt.Errorf("%s, %s, %d clients: %w", b.tools[i], s.step, s.clients, err)
 			}
-			results[i] = append(results[i], m)
+			r.results[i] = append(r.results[i], m)
 		}
 	}
-	fmt.Fprintf(table, "%s\t%d\t", s.step, s.clients)
-	for _, r := range results {
-		fmt.Fprintf(table, "%.0f\t%.2f\t", median(r, func(m measurement) float64 { return m.qps }),
-			median(r, func(m measurement) float64 { return m.cpu }))
+	return r, nil
+}
+
+// print writes the medians of a row.
+func (b bench) print(table io.Writer, r row) {
+	fmt.Fprintf(table, "%s\t%d\t", r.step, r.clients)
+	for _, list := range r.results {
+		fmt.Fprintf(table, "%.0f\t%.2f\t", median(list, qps), median(list, cpu))
 	}
-	_, err := fmt.Fprintln(table)
-	return err
+	fmt.Fprintln(table)
 }
 
 func median(list []measurement, of func(measurement) float64) float64 {

@@ -26,12 +26,12 @@ import (
 type tools struct {
 	config
 	server  *postgres.Server
-	scratch string             // for scripts
-	startup map[string]float64 // CPU seconds of a run of one event, by tool
+	scratch string          // for scripts
+	startup map[string]used // CPU of a run of one event, by tool
 }
 
 func newTools(c config, server *postgres.Server) *tools {
-	return &tools{config: c, server: server, startup: map[string]float64{}}
+	return &tools{config: c, server: server, startup: map[string]used{}}
 }
 
 func (t *tools) close() { os.RemoveAll(t.scratch) }
@@ -102,13 +102,12 @@ func (t *tools) ours(ctx context.Context, s setting) (m measurement, err error) 
 		return m, err
 	}
 	defer session.Close()
-	before := cpuSeconds(unix.RUSAGE_SELF)
+	before := usage(unix.RUSAGE_SELF)
 	r, err := session.Slice(ctx, t.duration(), 0)
 	if err != nil {
 		return m, err
 	}
-	used := cpuSeconds(unix.RUSAGE_SELF) - before
-	return measurement{qps: float64(r.Ops) / r.Seconds, cpu: used / float64(r.Ops) * 1e6}, nil
+	return usage(unix.RUSAGE_SELF).minus(before).of(float64(r.Ops), float64(r.Ops)/r.Seconds), nil
 }
 
 // external runs a tool and reads its summary.
@@ -121,28 +120,38 @@ func (t *tools) external(ctx context.Context, tool string, args []string, s sett
 	if err != nil {
 		return measurement{}, err
 	}
-	return measurement{qps: qps, cpu: (cpu - t.startup[tool]) / queries * 1e6}, nil
+	return cpu.minus(t.startup[tool]).of(queries, qps), nil
 }
 
-// child runs a program and returns its output and the CPU seconds that it took.
-func (t *tools) child(ctx context.Context, tool string, args []string, cpus []int) (string, float64, error) {
+// child runs a program and returns its output and the CPU that it took.
+func (t *tools) child(ctx context.Context, tool string, args []string, cpus []int) (string, used, error) {
 	var out bytes.Buffer
 	stderr := proc.NewTail(10, io.Discard)
-	before := cpuSeconds(unix.RUSAGE_CHILDREN)
+	before := usage(unix.RUSAGE_CHILDREN)
 	err := proc.Run(ctx, proc.Cmd{Path: tool, Args: args, Stdout: &out, Stderr: stderr, CPUs: cpus, Env: proc.Environ(),
 		Timeout: t.duration() + 10*time.Minute})
 	if err != nil {
-		return "", 0, fmt.Errorf("%s %s: %w\n%s", tool, strings.Join(args, " "), err, out.String())
+		return "", used{}, fmt.Errorf("%s %s: %w\n%s", tool, strings.Join(args, " "), err, out.String())
 	}
-	return out.String(), cpuSeconds(unix.RUSAGE_CHILDREN) - before, nil
+	return out.String(), usage(unix.RUSAGE_CHILDREN).minus(before), nil
 }
 
-func cpuSeconds(who int) float64 {
+// used is CPU time in seconds.
+type used struct{ user, system float64 }
+
+func usage(who int) used {
 	var u unix.Rusage
 	if err := unix.Getrusage(who, &u); err != nil {
-		return 0
+		return used{}
 	}
-	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+	return used{float64(u.Utime.Nano()) / 1e9, float64(u.Stime.Nano()) / 1e9}
+}
+
+func (u used) minus(v used) used { return used{u.user - v.user, u.system - v.system} }
+
+// of is what a number of queries took.
+func (u used) of(queries, qps float64) measurement {
+	return measurement{qps: qps, cpu: (u.user + u.system) / queries * 1e6, user: u.user / queries * 1e6}
 }
 
 func (t *tools) sysbenchArgs(s setting) []string {
