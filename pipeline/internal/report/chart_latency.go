@@ -38,7 +38,7 @@ func latencyChart(step, op string, variants []Variant, hist map[string]*hdrhisto
 	width := math.Pow(10, 1.0/perDecade)
 	x := scale{lo: lo / width, hi: hi * width, from: 40, to: 370, log: true}
 	y := scale{lo: 0, hi: most * 1.05, from: 130, to: 10}
-	s := newSVG(380, 152, latencyLabel(step, op, curves))
+	s := newSVG(396, 152, latencyLabel(step, op, curves))
 	for _, v := range y.ticks(3) {
 		s.line(x.from, y.at(v), x.to, y.at(v), "grid")
 		s.text(x.from-5, y.at(v)+3.5, "end small num", fmt.Sprintf("%.3g%%", v*100))

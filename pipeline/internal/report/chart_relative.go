@@ -143,6 +143,7 @@ func (c *relChart) drawBar(s *svg, x float64, r Row, cell Cell) {
 			s.line(x, c.top+1, x+c.bar, c.top-3, "cutline")
 		case p < c.y.lo:
 			s.turned(x+c.bar/2+3.5, c.foot-5, -90, "under", ratioText(*cell.Ratio))
+			s.arrow(x+c.bar/2, c.foot+1, "mark "+variantClass(cell.Variant))
 		default: // where a value is written, its interval would cross it out; the table has it
 			c.whisker(s, x+c.bar/2, cell)
 		}

@@ -88,15 +88,15 @@ func seriesCharts(step, op string, variants []Variant, merged map[mergeKey]*Merg
 		return ""
 	}
 	c.x = scale{lo: 0, hi: float64(length), from: 56, to: seriesWidth - 10}
-	c.rate = scale{lo: 0, hi: most * 1.05, from: 120, to: 10}
-	c.worst = scale{lo: quick / 1.5, hi: slow * 1.5, from: 212, to: 140, log: true}
+	c.rate = scale{lo: 0, hi: most * 1.05, from: 124, to: 20}
+	c.worst = scale{lo: quick / 1.5, hi: slow * 1.5, from: 218, to: 152, log: true}
 	return c.draw(variants, slow > 0)
 }
 
 func (c *seriesChart) draw(variants []Variant, responses bool) template.HTML {
-	height := 150.0
+	height := 154.0
 	if responses {
-		height = 236
+		height = 242
 	}
 	name := c.step
 	if c.op != "" {
@@ -147,7 +147,7 @@ func (c *seriesChart) axes(s *svg, responses bool) {
 		s.line(c.x.from, c.rate.at(v), c.x.to, c.rate.at(v), "grid")
 		s.text(c.x.from-5, c.rate.at(v)+3.5, "end small num", shortRate(v))
 	}
-	s.text(c.x.to, c.rate.to+2, "end small dim", "per second")
+	s.text(c.x.to, c.rate.to-8, "end small dim", "per second")
 	foot := c.rate.from
 	if responses {
 		foot = c.worst.from
@@ -155,7 +155,7 @@ func (c *seriesChart) axes(s *svg, responses bool) {
 			s.line(c.x.from, c.worst.at(v), c.x.to, c.worst.at(v), "grid")
 			s.text(c.x.from-5, c.worst.at(v)+3.5, "end small num", tickSeconds(v))
 		}
-		s.text(c.x.to, c.worst.to+2, "end small dim", "worst response")
+		s.text(c.x.to, c.worst.to-8, "end small dim", "worst response")
 	}
 	for _, b := range c.bounds {
 		if b > 0 {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"html/template"
 	"sort"
 	"strings"
@@ -35,7 +36,7 @@ var shownPercentiles = []float64{50, 95, 99, 99.9}
 
 func (h *htmlFacet) addSteps(f Facet, merged map[mergeKey]*Merged) {
 	for _, r := range f.Rows() {
-		s := htmlStep{Name: clean(r.Name), Anchor: stepAnchor(f, r.Name), Loop: loopNote(r), Relative: buildRelative(f, r)}
+		s := htmlStep{Name: clean(r.Name), Anchor: stepAnchor(f, r.Name), Loop: loopNote(f, r, merged), Relative: buildRelative(f, r)}
 		for _, v := range f.Candidates() {
 			s.Cells = append(s.Cells, buildCell(r.Name, r.Cells[v.Index]))
 		}
@@ -56,11 +57,33 @@ func (h *htmlFacet) addSteps(f Facet, merged map[mergeKey]*Merged) {
 	}
 }
 
-func loopNote(r Row) string {
-	if r.Step.OpenLoop {
+// loopNote says from when response times count: operations at a fixed rate have an intended start, the others wait for each other.
+func loopNote(f Facet, r Row, merged map[mergeKey]*Merged) string {
+	const closedLoop = "a stall delays the operations that would have come, and they are not counted in the percentiles."
+	var open, closed []string
+	for _, op := range operations(f, r, merged) {
+		if r.Step.OpenLoop || hasResponses(f, r, op, merged) {
+			open = append(open, clean(op))
+		} else {
+			closed = append(closed, clean(op))
+		}
+	}
+	switch {
+	case len(open) == 0:
+		return "Closed loop: " + closedLoop
+	case len(closed) == 0:
 		return "Open loop: response times count from the intended start."
 	}
-	return "Closed loop: a stall delays the operations that would have come, and they are not counted in the percentiles."
+	return fmt.Sprintf("Open loop of %s: response times count from the intended start. Closed loop of %s: %s", strings.Join(open, ", "), strings.Join(closed, ", "), closedLoop)
+}
+
+func hasResponses(f Facet, r Row, op string, merged map[mergeKey]*Merged) bool {
+	for _, v := range f.Variants {
+		if m := merged[mergeKey{r.Name, v.Name}]; m != nil && m.Ops[op] != nil && m.Ops[op].Response != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // operations are those that any variant has, sorted.

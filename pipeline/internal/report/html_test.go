@@ -143,3 +143,31 @@ func TestPolylineIsExact(t *testing.T) {
 		t.Errorf("path %s", got)
 	}
 }
+
+func TestLoopNote(t *testing.T) {
+	in := insertExample()
+	for b := range in.Record.Blocks {
+		for i := range in.Record.Blocks[b].Measurements {
+			m := &in.Record.Blocks[b].Measurements[i]
+			if op := m.Ops["insert"]; m.Step == "qr100" {
+				op.Response = op.Service
+				m.Ops["insert"] = op
+			}
+		}
+	}
+	f := Build(in.Record, in.Verdict).Facets[0]
+	merged := merge(f)
+	for _, r := range f.Rows() {
+		want := "Closed loop: a stall"
+		if r.Name == "qr100" {
+			want = "Open loop of insert: response times count from the intended start. Closed loop of query: a stall"
+		}
+		if got := loopNote(f, r, merged); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q", r.Name, got)
+		}
+		r.Step.OpenLoop = true
+		if got := loopNote(f, r, merged); got != "Open loop: response times count from the intended start." {
+			t.Errorf("%s in an open loop: %q", r.Name, got)
+		}
+	}
+}

@@ -45,6 +45,11 @@ func (s *svg) circle(x, y, r float64, class string) {
 	fmt.Fprintf(&s.b, `<circle cx="%s" cy="%s" r="%s" class="%s"/>`, num(x), num(y), num(r), class)
 }
 
+// arrow points down from a place.
+func (s *svg) arrow(x, y float64, class string) {
+	fmt.Fprintf(&s.b, `<path d="M%s %sh8l-4 6z" class="%s"/>`, num(x-4), num(y), class)
+}
+
 // text writes at a point; class says how it is anchored.
 func (s *svg) text(x, y float64, class, text string) {
 	fmt.Fprintf(&s.b, `<text x="%s" y="%s" class="%s">%s</text>`, num(x), num(y), class, html.EscapeString(clean(text)))
