@@ -45,6 +45,7 @@ var edits = []struct{ param, old, new, again string }{
 	{"build.patches", "recipe: autotools", "recipe: autotools, patches: [p.patch]", afterBuild},
 	{"build.make", "recipe: autotools", "recipe: autotools, make: [COPT=-g]", afterBuild},
 	{"build.env", "recipe: autotools", "recipe: autotools, env: {LC_TIME: C}", afterBuild},
+	{"build.env: a secret", "recipe: autotools", "recipe: autotools, env: {TOKEN: {secret: HOME}}", afterBuild},
 	{"config.settings", "work_mem: 4MB", "work_mem: 5MB", "config run"},
 	{"config.initdb", "{work_mem: 4MB}", "{work_mem: 4MB}, initdb: [--data-checksums]", afterInit},
 	{"config.unsupported", "{work_mem: 4MB}", "{work_mem: 4MB}, unsupported: drop", "config run"},

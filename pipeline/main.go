@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime/debug"
 
+	"pgpipeline/pipeline/internal/report/redact"
 	"pgpipeline/pipeline/proc"
 )
 
@@ -40,7 +41,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	code := exitCode(ctx, err)
-	if text := errorText(err); text != "" {
+	if text := redact.Values(errorText(err)); text != "" {
 		fmt.Fprintln(stderr, text)
 	}
 	return code

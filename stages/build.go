@@ -53,8 +53,9 @@ type BuildStage struct {
 	Contrib   []string               `yaml:"contrib,one" doc:"folders below contrib/ to build as well; all for every one"`
 	Patches   []string               `yaml:"patches,one" doc:"patches to apply with -p1, in order: file names beside the experiment, or the text itself"`
 	Make      []string               `yaml:"make,one" doc:"further arguments of make or ninja"`
-	Env       map[string]string      `yaml:"env" doc:"further environment variables of the build, such as CC: clang; nothing else is passed on from the shell"`
-	Jobs      int                    `yaml:"jobs" key:"-" doc:"parallel compilations; one for each CPU unless given"`
+	// Env of the build. A secret's value is not in the key.
+	Env  map[string]BuildVariable `yaml:"env" doc:"further environment variables of the build, such as CC: clang; nothing else is passed on from the shell. {secret: NAME} takes the value of this program's own variable NAME, shows it nowhere, and keeps it out of the key: another value builds nothing again (--fresh build does)"`
+	Jobs int                      `yaml:"jobs" key:"-" doc:"parallel compilations; one for each CPU unless given"`
 
 	base string // folder of the experiment file
 }
@@ -95,10 +96,8 @@ func (b *BuildStage) Check(engine.HostFacts) error {
 			return &engine.FieldError{Field: "contrib", Err: fmt.Errorf("%q is no folder below contrib/", name)}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(b.Env)) {
-		if name == "" || strings.ContainsAny(name, "=\x00") || name == "HOME" || name == "TMPDIR" {
-			return &engine.FieldError{Field: "env." + name, Err: fmt.Errorf("the variable %q cannot be set", name)}
-		}
+	if err := b.checkEnv(); err != nil {
+		return err
 	}
 	return b.checkPrebuilt()
 }
@@ -126,7 +125,7 @@ func (b *BuildStage) Fingerprint(ctx context.Context, host engine.HostFacts) ([]
 	if !builder.Compiles(string(b.Recipe)) {
 		return nil, nil
 	}
-	lines, err := builder.Toolchain(ctx, builder.Tools{Recipe: string(b.Recipe), Configure: b.allOptions(), Env: b.Env,
+	lines, err := builder.Toolchain(ctx, builder.Tools{Recipe: string(b.Recipe), Configure: b.allOptions(), Env: b.plainEnv(),
 		Flags: []string{b.CFLAGS, b.LDFLAGS}})
 	if err != nil {
 		return nil, err
@@ -150,9 +149,13 @@ func (b *BuildStage) Run(ctx context.Context, env *engine.Env) error {
 	if err != nil {
 		return err
 	}
+	variables, err := b.environment()
+	if err != nil {
+		return err
+	}
 	source := env.Inputs["fetch"].Dir
 	spec := builder.Spec{Recipe: string(b.Recipe), Source: source, Dest: env.Dir, Scratch: env.Scratch, CFLAGS: b.CFLAGS, LDFLAGS: b.LDFLAGS,
-		Make: b.Make, Env: b.Env, Contrib: b.Contrib, Jobs: b.Jobs, As: as, Log: env.Log,
+		Make: b.Make, Env: variables, Contrib: b.Contrib, Jobs: b.Jobs, As: as, Log: env.Log,
 		Progress: func(what string, done, total float64) {
 			env.Progress(engine.Progress{What: what, Done: done, Total: total, Unit: "files"})
 		}}
@@ -206,7 +209,7 @@ func (b *BuildStage) options(version engine.Version, warn func(format string, ar
 			continue
 		}
 		_, library, _ := strings.Cut(name, "-")
-		if o.Optional && !builder.HasLibrary(library, b.Env) {
+		if o.Optional && !builder.HasLibrary(library, b.plainEnv()) {
 			warn("built without %s, whose library is not on this machine: %s", text, builder.LibraryHint(library))
 			continue
 		}

@@ -117,7 +117,7 @@ func TestReadBuildErrors(t *testing.T) {
 
 func TestBuildOptions(t *testing.T) {
 	b := newBuild()
-	b.Env = map[string]string{"PKG_CONFIG_LIBDIR": t.TempDir()}
+	b.Env = map[string]BuildVariable{"PKG_CONFIG_LIBDIR": {Value: t.TempDir()}}
 	b.Configure = map[string]BuildOption{
 		"enable-debug":   {Value: "true"},
 		"with-blocksize": {Value: "16"},
@@ -143,6 +143,34 @@ func TestBuildOptions(t *testing.T) {
 	}
 }
 
+func TestBuildSecrets(t *testing.T) {
+	t.Setenv("PIPELINE_TEST_TOKEN", "t0ken-51a7e")
+	t.Setenv("PIPELINE_TEST_SHORT", "abc")
+	tests := map[string]struct{ secret, value, err string }{
+		"set":       {"PIPELINE_TEST_TOKEN", "t0ken-51a7e", ""},
+		"not set":   {"PIPELINE_TEST_NONE", "", "the secret T: $PIPELINE_TEST_NONE is not set"},
+		"too short": {"PIPELINE_TEST_SHORT", "", "$PIPELINE_TEST_SHORT has fewer than 6 characters"},
+	}
+	for name, test := range tests {
+		b := newBuild()
+		b.Env = map[string]BuildVariable{"T": {Secret: test.secret}, "LC_TIME": {Value: "C"}}
+		if err := b.Check(engine.HostFacts{}); err != nil {
+			t.Errorf("%s: planning takes no secret: %v", name, err)
+		}
+		env, err := b.environment()
+		if test.err == "" && (err != nil || env["T"] != test.value || env["LC_TIME"] != "C") || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
+			t.Errorf("%s: %v, %v", name, env, err)
+		}
+		if !slices.Contains(b.Secrets(), test.value) && test.value != "" {
+			t.Errorf("%s: the secrets are %q", name, b.Secrets())
+		}
+		recipe := engine.ParamRecipe(&Build, b)
+		if !strings.Contains(recipe, "env.T: secret "+test.secret+"\n") || !strings.Contains(recipe, "env.LC_TIME: C\n") || strings.Contains(recipe, "51a7e") {
+			t.Errorf("%s: the recipe is\n%s", name, recipe)
+		}
+	}
+}
+
 func TestBuildCheck(t *testing.T) {
 	tests := []struct {
 		change      func(b *BuildStage)
@@ -152,7 +180,9 @@ func TestBuildCheck(t *testing.T) {
 		{func(b *BuildStage) { b.Configure = map[string]BuildOption{"prefix": {Value: "/x"}} }, "configure.prefix", `"prefix" is no option`},
 		{func(b *BuildStage) { b.Configure = map[string]BuildOption{"--with-lz4": {Value: "true"}} }, "configure.--with-lz4", "is no option"},
 		{func(b *BuildStage) { b.Contrib = []string{"../src"} }, "contrib", "no folder below contrib/"},
-		{func(b *BuildStage) { b.Env = map[string]string{"HOME": "/root"} }, "env.HOME", `"HOME" cannot be set`},
+		{func(b *BuildStage) { b.Env = map[string]BuildVariable{"HOME": {Value: "/root"}} }, "env.HOME", `"HOME" cannot be set`},
+		{func(b *BuildStage) { b.Env = map[string]BuildVariable{"CFLAGS": {Secret: "X"}} }, "env.CFLAGS", "becomes part of what is built"},
+		{func(b *BuildStage) { b.Env = map[string]BuildVariable{"T": {Secret: "X", Value: "y"}} }, "env.T", "both a value and a secret"},
 		{func(b *BuildStage) { b.Recipe, b.CFLAGS = "prebuilt", "-O3" }, "cflags", "compiles nothing, so cflags has no meaning"},
 		{func(b *BuildStage) { b.Recipe, b.Patches = "prebuilt", []string{"x"} }, "patches", "compiles nothing"},
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"pgpipeline/pipeline/internal/report/redact"
 	"pgpipeline/pipeline/internal/spec"
 )
 
@@ -32,6 +33,9 @@ func (p *planner) decode(i int, c cell) (Stage, *spec.Value, error) {
 		if err := s.Check(p.Host); err != nil {
 			return nil, nil, p.at(params, decl, err)
 		}
+	}
+	if s, ok := stage.(Secretive); ok {
+		redact.Hide(s.Secrets()...)
 	}
 	if s, ok := stage.(Pinner); ok {
 		if err := p.pin(s); err != nil {

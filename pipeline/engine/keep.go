@@ -180,7 +180,7 @@ func (x *executor) save() error {
 	if err != nil {
 		return err
 	}
-	return x.dir.Save(text, summary)
+	return x.dir.Save(redact.Bytes(text), redact.Bytes(summary))
 }
 
 func (x *executor) saveBlock(b *BlockRecord) error {
@@ -188,7 +188,7 @@ func (x *executor) saveBlock(b *BlockRecord) error {
 	if err != nil {
 		return err
 	}
-	return x.dir.AppendBlock(b.EvidenceKey, text)
+	return x.dir.AppendBlock(b.EvidenceKey, redact.Bytes(text))
 }
 
 // LoadRecord reads the record of a run ("latest", an id, or a unique beginning of one) with the evidence as it was when the

@@ -9,6 +9,7 @@ import (
 	"io"
 	"time"
 
+	"pgpipeline/pipeline/internal/report/redact"
 	"pgpipeline/pipeline/internal/store"
 )
 
@@ -228,9 +229,11 @@ func (f *facetRun) block(ctx context.Context, b *BlockRecord, steps []string) er
 	}
 	defer log.Close()
 	fmt.Fprintf(log, "--- block %d, %s\n", b.Number, b.Started.Format(time.RFC3339))
-	err = pending.Explain(f.Stage.Run(ctx, f.blockEnv(b, steps, pending.Scratch, log)))
+	said := hiding(log)
+	defer said.Close()
+	err = pending.Explain(f.Stage.Run(ctx, f.blockEnv(b, steps, pending.Scratch, said)))
 	if err != nil {
-		b.Error = err.Error()
+		b.Error = redact.Values(err.Error())
 		var side *SideError
 		var infra *store.Error
 		// What the user stopped, or the disk, is no fault of what is measured: the block is measured again.
@@ -253,7 +256,7 @@ func (f *facetRun) blockEnv(b *BlockRecord, steps []string, scratch string, log 
 			f.send(Event{Type: NodeProgress, Node: f.ID(), Kind: f.Kind.Name, Progress: &pr, Block: b.Number})
 		},
 		Warn: func(format string, args ...any) {
-			text := fmt.Sprintf(format, args...)
+			text := redact.Values(fmt.Sprintf(format, args...))
 			f.mu.Lock()
 			b.Warnings = append(b.Warnings, text)
 			f.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 
+	"pgpipeline/pipeline/internal/report/redact"
 	"pgpipeline/pipeline/internal/store"
 )
 
@@ -120,7 +121,7 @@ func (x *executor) timed(ctx context.Context, n *Node) error {
 	case err != nil && ctx.Err() != nil:
 		status = "interrupted"
 	case err != nil:
-		status, text = "failed", err.Error()
+		status, text = "failed", redact.Values(err.Error())
 		err = &NodeError{Node: n.ID, Err: err}
 	}
 	seconds := time.Since(began).Seconds()
@@ -153,7 +154,9 @@ func (x *executor) make(ctx context.Context, n *Node) error {
 	}
 	defer log.Close()
 	x.update(n.ID, func(r *NodeRecord) { r.Log = path })
-	env := x.env(n, pending, log)
+	said := hiding(log)
+	defer said.Close()
+	env := x.env(n, pending, said)
 	if env.Inputs, err = x.inputsOf(n); err != nil {
 		return err
 	}
@@ -172,6 +175,18 @@ func (x *executor) make(ctx context.Context, n *Node) error {
 	_, err = pending.Commit(ctx, info)
 	return err
 }
+
+// hiding is a log that shows no secrets. Without any, lines are written as they come.
+func hiding(log io.Writer) io.WriteCloser {
+	if !redact.Hides() {
+		return openEnded{log}
+	}
+	return redact.Writer(log)
+}
+
+type openEnded struct{ io.Writer }
+
+func (openEnded) Close() error { return nil }
 
 // machine takes the machine's lock: shared for what would disturb a measurement, exclusive for a measurement.
 func (x *executor) machine(ctx context.Context, id, kind string, exclusive bool) (*store.Held, error) {
@@ -204,7 +219,7 @@ func (x *executor) env(n *Node, pending *store.Pending, log io.Writer) *Env {
 				if r.Facts == nil {
 					r.Facts = map[string]string{}
 				}
-				r.Facts[name] = value
+				r.Facts[name] = redact.Values(value)
 			})
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"pgpipeline/pipeline/internal/report/redact"
 	"pgpipeline/pipeline/internal/store"
 )
 
@@ -171,7 +172,7 @@ func (x *executor) finish(ctx context.Context, err error) {
 	case ctx.Err() != nil:
 		x.record.Status = "interrupted"
 	case err != nil:
-		x.record.Status, x.record.Error = "failed", err.Error()
+		x.record.Status, x.record.Error = "failed", redact.Values(err.Error())
 	default:
 		x.record.Status = "done"
 	}
@@ -191,7 +192,7 @@ func (x *executor) send(e Event) {
 	}
 	x.sinkMu.Lock()
 	defer x.sinkMu.Unlock()
-	e.Time, e.Run = time.Now(), x.record.ID
+	e.Time, e.Run, e.Message = time.Now(), x.record.ID, redact.Values(e.Message)
 	x.Sink(e)
 }
 
@@ -208,7 +209,7 @@ func (x *executor) update(id string, change func(*NodeRecord)) {
 }
 
 func (x *executor) warn(n *Node, format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	text := redact.Values(fmt.Sprintf(format, args...))
 	x.update(n.ID, func(r *NodeRecord) { r.Warnings = append(r.Warnings, text) })
 	x.send(Event{Type: Warning, Node: n.ID, Kind: n.Kind.Name, Message: text})
 }

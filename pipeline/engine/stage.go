@@ -119,6 +119,10 @@ type StepInfo struct {
 	Clients int     `json:"clients"`
 }
 
+// Secretive is a stage with values that must not be shown. They are taken out by value of logs, events, records and errors,
+// and do not belong into a recipe.
+type Secretive interface{ Secrets() []string }
+
 // Input is what an earlier stage made.
 type Input struct {
 	Kind   string
