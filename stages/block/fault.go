@@ -8,6 +8,7 @@ import (
 
 	"pgpipeline/pipeline/engine"
 	"pgpipeline/stages/driver"
+	"pgpipeline/stages/postgres"
 )
 
 // blame says whose fault an error is: the variant's own, or something outside. What the user stopped is nobody's fault.
@@ -47,6 +48,10 @@ func outsideCause(err error, log []string) bool {
 		case "57P01", "53100", "53200": // admin_shutdown, disk_full, out_of_memory
 			return true
 		}
+	}
+	var place *postgres.PlaceError
+	if errors.As(err, &place) {
+		return true
 	}
 	text := err.Error() + "\n" + strings.Join(log, "\n")
 	for _, sign := range []string{"signal 9", "signal: killed", "administrator command", "received fast shutdown", "received smart shutdown",

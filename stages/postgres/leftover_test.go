@@ -5,8 +5,10 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
+	"pgpipeline/pipeline/proc"
 	"pgpipeline/stages/postgres"
 	"pgpipeline/stages/postgres/pgtest"
 )
@@ -25,6 +27,11 @@ func TestLeftovers(t *testing.T) {
 		t.Fatalf("servers in use were stopped: %v, %v", stopped, err)
 	}
 	left.LetGo()
+	for _, pid := range append(proc.Descendants(left.PID()), left.PID()) { // halted, it would not even see the signal
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil && !errors.Is(err, syscall.ESRCH) {
+			t.Fatal(err)
+		}
+	}
 	stopped, err := postgres.StopLeftovers(t.Context())
 	if err != nil || len(stopped) != 1 || stopped[0] != "server "+strconv.Itoa(left.PID())+" on "+data {
 		t.Fatalf("stopped %v, %v", stopped, err)
@@ -77,6 +84,12 @@ func TestForeignSocketDirectory(t *testing.T) {
 	}
 	if _, err := postgres.StopLeftovers(t.Context()); err == nil || !strings.Contains(err.Error(), "is not a directory of ours") {
 		t.Errorf("a planted link was taken: %v", err)
+	}
+	i := pgtest.Install(t, "system")
+	_, err := postgres.Start(t.Context(), postgres.Config{Install: i, DataDir: pgtest.DataDir(t, i)})
+	var place *postgres.PlaceError
+	if !errors.As(err, &place) {
+		t.Errorf("a server was started, or blamed: %v", err)
 	}
 }
 

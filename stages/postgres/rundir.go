@@ -24,6 +24,13 @@ type runDir struct {
 	lock *os.File // held until removed
 }
 
+// PlaceError is in the chain of Start's error when it is not the server's fault that it was not started: the place of its
+// socket is taken, or cannot be made.
+type PlaceError struct{ Err error }
+
+func (e *PlaceError) Error() string { return e.Err.Error() }
+func (e *PlaceError) Unwrap() error { return e.Err }
+
 // socketPort is part of the socket's name only: no server listens on TCP.
 const socketPort = 5432
 
@@ -182,7 +189,9 @@ func (id identity) stop(ctx context.Context) error {
 		if err := syscall.Kill(id.PID, try.signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return err
 		}
-		_ = syscall.Kill(id.PID, syscall.SIGCONT)
+		for _, pid := range append(tree, id.PID) { // what is halted cannot shut down
+			_ = syscall.Kill(pid, syscall.SIGCONT)
+		}
 		if try.signal == syscall.SIGKILL {
 			for _, pid := range tree {
 				_ = syscall.Kill(pid, syscall.SIGKILL)

@@ -57,7 +57,7 @@ func Start(ctx context.Context, conf Config) (*Server, error) {
 	leftovers.Do(func() { stopLeftoversOnce(ctx, conf.Log) })
 	run, err := newRunDir(conf.SocketDir, conf.As)
 	if err != nil {
-		return nil, fmt.Errorf("start server %s: %w", conf.Version, err)
+		return nil, fmt.Errorf("start server %s: %w", conf.Version, &PlaceError{err})
 	}
 	s := &Server{conf: conf, run: run, log: newServerLog(conf.Log, conf.LogLimit)}
 	if err := s.launch(ctx); err != nil {
