@@ -151,6 +151,7 @@ func (b *block) step(ctx context.Context, s workload.Step, arms []*arm) error {
 func (b *block) maintain(ctx context.Context, s workload.Step, arms []*arm) error {
 	for _, a := range arms {
 		b.Progress(engine.Progress{What: s.Maintenance + " on " + a.Name})
+		b.writeBack(ctx, time.Now().Add(settleBudget)) // left alone, the kernel takes half a minute
 		facts, err := workload.Maintain(ctx, workload.MaintainOptions{ConnString: a.server.ConnString(workload.Database), Tables: b.tables(),
 			Vacuum: true, Checkpoint: true, Settle: settleBudget})
 		if err != nil {
