@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -40,14 +39,7 @@ func printRun(w io.Writer, r *engine.Record) {
 	if r.Error != "" {
 		fmt.Fprintf(w, "error: %s\n", r.Error)
 	}
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, n := range r.Nodes {
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", n.Status, n.ID, seconds(n.Seconds), n.Reason)
-		for _, name := range sortedNames(n.Facts) {
-			fmt.Fprintf(tw, "\t  %s: %s\t\t\n", name, n.Facts[name])
-		}
-	}
-	tw.Flush()
+	printNodes(w, r.Nodes)
 	for _, b := range r.Blocks {
 		state := "complete"
 		if !b.Complete {
@@ -60,6 +52,21 @@ func printRun(w io.Writer, r *engine.Record) {
 		fmt.Fprintf(w, "block %d of %s: %s, %d measurements, seed %d%s\n", b.Number, strings.TrimSpace(b.Stage+" "+b.Facet), state, len(b.Measurements), b.Seed, own)
 		if b.Error != "" {
 			fmt.Fprintf(w, "  %s\n", b.Error)
+		}
+	}
+}
+
+// printNodes lists the nodes in columns, and what each reported below it: a long fact must not widen the columns.
+func printNodes(w io.Writer, nodes []engine.NodeRecord) {
+	width := 0
+	for _, n := range nodes {
+		width = max(width, len(n.ID))
+	}
+	for _, n := range nodes {
+		line := fmt.Sprintf("%-8s  %-*s  %6s  %s", n.Status, width, n.ID, seconds(n.Seconds), n.Reason)
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
+		for _, name := range sortedNames(n.Facts) {
+			fmt.Fprintf(w, "            %s: %s\n", name, n.Facts[name])
 		}
 	}
 }

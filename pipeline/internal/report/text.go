@@ -244,25 +244,66 @@ func changeStyle(c Change) (lipgloss.Style, string) {
 	return stylePlain, ""
 }
 
+// absolute prints the rates, in as many parts as the width needs. Where a column of units has no room, a line says them.
 func (t *textReport) absolute(f Facet) {
-	g := &grid{gap: "   "}
-	head := []cell{{text: "step", style: styleDim}}
-	for _, v := range f.Variants {
-		head = append(head, cell{text: clean(v.Name), style: styleBold, right: true})
+	units := t.width <= 0 || absoluteGrid(f, f.Variants, true).width() <= t.width
+	if !units {
+		t.para("", styleDim, unitsText(f))
 	}
-	g.add(append(head, cell{text: "unit", style: styleDim})...)
+	for rest := f.Variants; len(rest) > 0; {
+		n := len(rest)
+		for n > 1 && t.width > 0 && absoluteGrid(f, rest[:n], units).width() > t.width {
+			n--
+		}
+		t.out.WriteString(absoluteGrid(f, rest[:n], units).render(t.color))
+		rest = rest[n:]
+	}
+}
+
+func absoluteGrid(f Facet, variants []Variant, units bool) *grid {
+	g := &grid{gap: "   "}
+	line := []cell{{text: "step", style: styleDim}}
+	for _, v := range variants {
+		line = append(line, cell{text: clean(v.Name), style: styleBold, right: true})
+	}
+	if units {
+		line = append(line, cell{text: "unit", style: styleDim})
+	}
+	g.add(line...)
 	for _, r := range f.Rows() {
 		line := []cell{{text: "  " + clean(r.Name)}}
-		for _, c := range r.Cells {
+		for _, v := range variants {
 			text := "-"
-			if c.QPS.Point > 0 {
+			if c := r.Cells[v.Index]; c.QPS.Point > 0 {
 				text = rateText(c.QPS.Point)
 			}
 			line = append(line, cell{text: text, right: true})
 		}
-		g.add(append(line, cell{text: clean(r.Step.Unit), style: styleDim})...)
+		if units {
+			line = append(line, cell{text: clean(r.Step.Unit), style: styleDim})
+		}
+		g.add(line...)
 	}
-	t.out.WriteString(g.render(t.color))
+	return g
+}
+
+// unitsText says what is counted: the unit of most steps, then those that count something else.
+func unitsText(f Facet) string {
+	steps := map[string][]string{}
+	most := ""
+	for _, r := range f.Rows() {
+		unit := clean(r.Step.Unit)
+		if steps[unit] = append(steps[unit], clean(r.Name)); len(steps[unit]) > len(steps[most]) {
+			most = unit
+		}
+	}
+	text := most
+	for _, unit := range sortedKeys(steps) {
+		if unit != most {
+			text += "; " + strings.Join(steps[unit], ", ") + ": " + unit
+		}
+	}
+	return text
 }
 
 func (t *textReport) assertions() {

@@ -151,3 +151,28 @@ func TestWindow(t *testing.T) {
 		}
 	}
 }
+
+// TestTextFitsTheTerminal: no table is wider than the terminal, however many variants there are, and no unit is lost.
+func TestTextFitsTheTerminal(t *testing.T) {
+	s := newSynth(6, 42, 3)
+	for i := range s.steps {
+		if s.steps[i].Name == "scan" {
+			s.steps[i].Unit = "rows"
+		}
+	}
+	rec := s.record()
+	in := Input{Record: rec, Verdict: s.verdict(rec)}
+	in.Record.Warnings, in.Record.Experiment.Doc = nil, ""
+	for _, in.Width = range []int{60, 80, 100, 200} {
+		out := render(t, "text", in)
+		tables, _, _ := strings.Cut(out, "\nassertions\n")
+		for _, line := range strings.Split(tables, "\n") {
+			if w := ansi.StringWidth(line); w > in.Width {
+				t.Errorf("width %d: a line of %d: %q", in.Width, w, line)
+			}
+		}
+		if !strings.Contains(tables, "queries; scan: rows") && !strings.Contains(tables, "unit") {
+			t.Errorf("width %d: no units", in.Width)
+		}
+	}
+}
