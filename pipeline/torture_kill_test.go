@@ -110,10 +110,9 @@ func landed(p *tool) string {
 }
 
 // tortureKill kills the tool again and again, resuming in between, and lets it finish in the end.
-func tortureKill(t *testing.T, count *tally, budget time.Duration) {
+func tortureKill(t *testing.T, count *tally, until time.Time) {
 	k := newKiller(t, count)
-	began := time.Now()
-	for round := 0; round < len(some(phases, 2)) || time.Since(began) < budget; round++ {
+	for round := 0; round < len(some(phases, 2)) || time.Now().Before(until); round++ {
 		first := phases[(round*3+2)%len(phases)] // neighbours take turns, also in the short form
 		k.reset(first)
 		k.killRound(first)
@@ -125,9 +124,8 @@ func tortureKill(t *testing.T, count *tally, budget time.Duration) {
 
 func (k *killer) killRound(first string) {
 	var before *engine.Record
-	kills := 1 + rand.IntN(4)
 	phase := first
-	for range kills {
+	for range killsInARow() {
 		p := k.at(phase, resume(before)...)
 		_ = p.cmd.Process.Kill()
 		if code := p.code(); code >= 0 {
@@ -141,11 +139,37 @@ func (k *killer) killRound(first string) {
 		if k.t.Failed() {
 			return
 		}
-		phase = phases[rand.IntN(len(phases))]
+		phase = k.toCome(before)
 	}
 	k.run(0, resume(before)...)
 	k.sameAsUndisturbed(before)
 	k.nothingLeft("at the end of a round")
+}
+
+// killsInARow is how often a run is killed before it may end: more often in the long form, where most of the time should go
+// into kills and not into finishing.
+func killsInARow() int {
+	if os.Getenv("TORTURE") == "" {
+		return 1 + rand.IntN(3)
+	}
+	return 4 + rand.IntN(8)
+}
+
+// toCome picks a phase that the run will still pass when it is resumed.
+func (k *killer) toCome(rec *engine.Record) string {
+	if rec == nil {
+		return phases[rand.IntN(len(phases))]
+	}
+	list := []string{"start", "end"}
+	for _, n := range rec.Nodes {
+		if slices.Contains(phases, n.Kind) && n.Status != "done" && n.Status != "cached" && n.Status != "unneeded" {
+			list = append(list, n.Kind)
+		}
+	}
+	if complete(rec) < complete(k.undisturbed) {
+		list = append(list, "boot", "measure")
+	}
+	return list[rand.IntN(len(list))]
 }
 
 // resume is --resume when there is a run to resume.
@@ -256,7 +280,7 @@ func tortureSignals(t *testing.T, count *tally, budget time.Duration) {
 		signals []syscall.Signal
 	}{{"SIGINT", []syscall.Signal{syscall.SIGINT}}, {"SIGTERM", []syscall.Signal{syscall.SIGTERM}},
 		{"SIGINT twice", []syscall.Signal{syscall.SIGINT, syscall.SIGINT}}}
-	for round := 0; round < len(kinds) || time.Since(began) < budget/5; round++ {
+	for round := 0; round < len(kinds) || time.Since(began) < budget; round++ {
 		kind, phase := kinds[round%len(kinds)], []string{"measure", "load", "boot", "fetch", "build"}[round%5]
 		k.reset(phase)
 		p := k.at(phase)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -25,6 +26,8 @@ type serverFault struct {
 	code    int
 	line    string // in the first line that the user sees
 	log     string // in what is shown below it
+	step    string // as progress names it; "" is update-index
+	doing   string // what the backend's title says; "" is UPDATE
 }
 
 // victim is the server that a fault is for.
@@ -42,11 +45,11 @@ func postmaster(v victim) int { return v.postmaster }
 func backend(v victim) int    { return v.backend }
 
 var serverFaults = []serverFault{
-	{"backend SIGKILL", "b", kill(backend, syscall.SIGKILL), exitInvalid, "update-index", "signal 9"},
-	{"backend SIGSEGV, candidate", "b", kill(backend, syscall.SIGSEGV), exitFailed, "update-index", "signal 11"},
-	{"postmaster SIGKILL", "b", kill(postmaster, syscall.SIGKILL), exitInvalid, "update-index", "died"},
-	{"backend SIGSEGV, base", "a", kill(backend, syscall.SIGSEGV), exitInvalid, "update-index", "signal 11"},
-	{"pg_terminate_backend", "b", terminate, exitInvalid, "update-index", "administrator command"},
+	{name: "backend SIGKILL", variant: "b", do: kill(backend, syscall.SIGKILL), code: exitInvalid, line: "update-index", log: "signal 9"},
+	{name: "backend SIGSEGV, candidate", variant: "b", do: kill(backend, syscall.SIGSEGV), code: exitFailed, line: "update-index", log: "signal 11"},
+	{name: "postmaster SIGKILL", variant: "b", do: kill(postmaster, syscall.SIGKILL), code: exitInvalid, line: "update-index", log: "died"},
+	{name: "backend SIGSEGV, base", variant: "a", do: kill(backend, syscall.SIGSEGV), code: exitInvalid, line: "update-index", log: "signal 11"},
+	{name: "pg_terminate_backend", variant: "b", do: terminate, code: exitInvalid, line: "update-index", log: "administrator command"},
 }
 
 // terminate ends the client's backend as an administrator would.
@@ -92,12 +95,18 @@ stages:
   - load: {workload: sysbench, tables: 1, rows: 1k}
   - run:
       steps: [update-index]
-      duration: 20s
+      duration: 6s
       settle: 0s
       budget: {blocks: 1, min_blocks: 1}
   - compare: {}
 assert: ['relqps("update-index") > 0.01']
 `
+
+// unasserted takes the assertions, which come last, away: one block decides none.
+func unasserted(text string) string {
+	text, _, _ = strings.Cut(text, "assert:")
+	return text
+}
 
 func tortureServers(t *testing.T, count *tally) {
 	r := newRig(t, count, faultFile)
@@ -107,6 +116,18 @@ func tortureServers(t *testing.T, count *tally) {
 			r.inject("server: "+f.name, func() { r.serverFault(f) })
 		})
 	}
+	t.Run("out of memory", func(t *testing.T) {
+		r.t = t
+		r.write(unasserted(strings.Replace(faultFile, "update-index", "{name: memory, script: memory.sql}", 1)))
+		r.writeFile("memory.sql", "SELECT length(repeat(repeat('x', 1000), 100000 + id::int)) FROM sbtest1 WHERE id = 1;\n")
+		f := serverFault{name: "out of memory", variant: "b", do: exhaust, code: exitInvalid, line: "memory on b", log: "out of memory",
+			step: "memory", doing: " SELECT"}
+		r.inject("server: "+f.name, func() { r.serverFault(f) })
+	})
+	t.Run("retries", func(t *testing.T) {
+		r.t = t
+		retries(r)
+	})
 	t.Run("crash at start", func(t *testing.T) {
 		r.t = t
 		r.write(strings.Replace(faultFile, "work_mem: 8MB", "shared_preload_libraries: no_such_library", 1))
@@ -123,13 +144,12 @@ func (r *rig) serverFault(f serverFault) {
 	t := r.t
 	t.Helper()
 	p := r.start("run", "t.yaml", "--progress", "json")
-	_, _, ok := p.await(0, func(e engine.Event) bool {
-		return e.Progress != nil && e.Progress.What == "update-index_range=100 on "+f.variant
-	})
+	step, doing := cmp.Or(f.step, "update-index_range=100"), cmp.Or(f.doing, " UPDATE")
+	_, _, ok := p.await(0, func(e engine.Event) bool { return e.Progress != nil && e.Progress.What == step+" on "+f.variant })
 	if !ok {
 		t.Fatalf("the step never began:\n%s", p.errors())
 	}
-	f.do(t, r.busy(p))
+	f.do(t, r.busy(p, doing))
 	code := p.code()
 	rec := r.record()
 	last := rec.Blocks[len(rec.Blocks)-1]
@@ -149,8 +169,8 @@ func (r *rig) serverFault(f serverFault) {
 	r.nothingLeft(f.name)
 }
 
-// busy waits for the server whose client writes, and returns it.
-func (r *rig) busy(p *tool) victim {
+// busy waits for a server one of whose backends is doing something, and returns it.
+func (r *rig) busy(p *tool, doing string) victim {
 	r.t.Helper()
 	for { // the server says in its title what it does; nothing tells when that changes
 		select {
@@ -160,10 +180,62 @@ func (r *rig) busy(p *tool) victim {
 		}
 		for _, pid := range proc.Descendants(p.cmd.Process.Pid) {
 			title, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-			if bytes.Contains(title, []byte(" UPDATE")) && !bytes.Contains(title, []byte("waiting")) {
+			if bytes.Contains(title, []byte(doing)) && !bytes.Contains(title, []byte("waiting")) {
 				return victim{postmaster: parent(pid), backend: pid}
 			}
 		}
+	}
+}
+
+// exhaust limits the address space of a backend to a little more than its postmaster has, from which it was forked, so that
+// its next large allocation fails as on a machine that has no more.
+func exhaust(t *testing.T, v victim) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", v.postmaster))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	var pages int
+	fmt.Sscan(string(text), &pages)
+	limit := pages*os.Getpagesize() + 32<<20
+	who, err := proc.Unprivileged() // its owner may limit a process; root in a container may not
+	if err == nil {
+		err = proc.Run(t.Context(), proc.Cmd{Path: "prlimit", Args: []string{"--pid", fmt.Sprint(v.backend), fmt.Sprint("--as=", limit)},
+			Env: proc.Environ(), As: who})
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// retries runs transactions that get in each other's way: they are retried and counted, and the run goes well.
+func retries(r *rig) {
+	crossing := "\\set first random(0, 1)\nBEGIN;\nUPDATE sbtest1 SET k = k + 1 WHERE id = 1 + :first;\n" +
+		"UPDATE sbtest1 SET k = k + 1 WHERE id = 2 - :first;\nCOMMIT;\n"
+	for _, c := range []struct{ name, settings, code string }{
+		{"deadlock", `deadlock_timeout: 10ms`, "40P01"},
+		{"serialization failure", `default_transaction_isolation: "repeatable read"`, "40001"},
+	} {
+		text := strings.Replace(faultFile, "work_mem: 5MB", c.settings, 1)
+		text = strings.Replace(text, "update-index", "{name: crossing, script: crossing.sql, clients: 8}", 1)
+		r.write(unasserted(strings.Replace(text, "duration: 6s", "duration: 2s", 1)))
+		r.writeFile("crossing.sql", crossing)
+		r.inject("server: "+c.name, func() {
+			r.run(exitOK)
+			counted := int64(0)
+			rec := r.record()
+			last := rec.Blocks[len(rec.Blocks)-1]
+			for _, m := range last.Measurements {
+				for _, s := range m.Samples {
+					counted += s.Retries[c.code]
+				}
+			}
+			if counted == 0 || !last.Complete {
+				r.t.Errorf("%s: %d were counted; block complete: %v, %s", c.name, counted, last.Complete, last.Error)
+			}
+			r.t.Logf("%d retries after %s", counted, c.code)
+			r.nothingLeft(c.name)
+		})
 	}
 }
 

@@ -24,13 +24,14 @@ import (
 )
 
 // TestTorture injects faults into the real tool while it runs a real experiment on the distribution's server, and looks every
-// time that nothing is lost and nothing runs on. TORTURE=10m says for how long; without it a short form runs. docs/faults.md
-// lists the faults.
+// time that nothing is lost and nothing runs on. TORTURE=10m says for how long in all: every kind of fault has its turn, and
+// kills at random moments take what is left of the time. Without it a short form runs. docs/faults.md lists the faults.
 //
 // torture_test.go     the rig: starts the tool, follows its events, counts what is left
 // torture_kill_test.go    SIGKILL at random moments, SIGINT, SIGTERM
 // torture_disk_test.go    full, read-only, forbidden and vanished directories
-// torture_server_test.go  servers that are killed, crash, hang or do not start
+// torture_server_test.go  servers that are killed, crash, have no memory or do not start; transactions that are retried
+// torture_hang_test.go    servers that hang or are left behind, sockets whose place is taken
 // torture_two_test.go     two runs at once
 // torture_limits_test.go  floods, memory, secrets
 func TestTorture(t *testing.T) {
@@ -50,12 +51,14 @@ func TestTorture(t *testing.T) {
 	}
 	t.Cleanup(func() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) })
 	count := &tally{injected: map[string]int{}}
-	t.Run("signals", func(t *testing.T) { tortureSignals(t, count, budget) })
+	until := time.Now().Add(budget)
+	t.Run("signals", func(t *testing.T) { tortureSignals(t, count, budget/10) })
 	t.Run("disk", func(t *testing.T) { tortureDisk(t, count) })
 	t.Run("servers", func(t *testing.T) { tortureServers(t, count) })
+	t.Run("hangs", func(t *testing.T) { tortureHangs(t, count) })
 	t.Run("two", func(t *testing.T) { tortureTwo(t, count) })
 	t.Run("limits", func(t *testing.T) { tortureLimits(t, count) })
-	t.Run("kill", func(t *testing.T) { tortureKill(t, count, budget) })
+	t.Run("kill", func(t *testing.T) { tortureKill(t, count, until) })
 	t.Log(count)
 	if count.recovered != count.faults() || count.lost > 0 || count.leaked > 0 {
 		t.Error("not everything was recovered")
@@ -85,10 +88,15 @@ func (c *tally) faults() (n int) {
 
 func (c *tally) String() string {
 	var b strings.Builder
+	kills := 0
 	fmt.Fprintln(&b, "faults injected:")
 	for _, kind := range slices.Sorted(maps.Keys(c.injected)) {
 		fmt.Fprintf(&b, "  %4d  %s\n", c.injected[kind], kind)
+		if strings.HasPrefix(kind, "SIGKILL of the tool") {
+			kills += c.injected[kind]
+		}
 	}
+	fmt.Fprintf(&b, "%d kills of the tool; ", kills)
 	fmt.Fprintf(&b, "%d faults, %d recoveries, %d losses, %d leaked processes", c.faults(), c.recovered, c.lost, c.leaked)
 	return b.String()
 }
@@ -108,10 +116,10 @@ stages:
   - load: {workload: sysbench, tables: 1, rows: 1k}
   - run:
       steps: [point-query, update-index]
-      duration: 300ms
+      duration: 200ms
       slice: 100ms
-      warmup: 100ms
-      warmup_cap: 200ms
+      warmup: 50ms
+      warmup_cap: 100ms
       settle: 0s
       budget: {blocks: 2, min_blocks: 2}
   - compare: {}
@@ -124,6 +132,7 @@ type rig struct {
 	dir    string
 	cache  string
 	tmp    string
+	env    []string     // further variables of the tool
 	before map[int]bool // processes below us that are not the tool's
 }
 
@@ -151,9 +160,11 @@ func newRig(t *testing.T, count *tally, text string) *rig {
 	return r
 }
 
-func (r *rig) write(text string) {
+func (r *rig) write(text string) { r.t.Helper(); r.writeFile("t.yaml", text) }
+
+func (r *rig) writeFile(name, text string) {
 	r.t.Helper()
-	if err := os.WriteFile(filepath.Join(r.dir, "t.yaml"), []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o644); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -175,9 +186,9 @@ func (r *rig) command(args ...string) *exec.Cmd {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return &exec.Cmd{Path: exe, Args: append([]string{"pipeline"}, args...), Dir: r.dir, Env: []string{
+	return &exec.Cmd{Path: exe, Args: append([]string{"pipeline"}, args...), Dir: r.dir, Env: append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "TMPDIR=" + r.tmp, "PIPELINE_CACHE=" + r.cache, "PIPELINE_LOCK_DIR=" + r.dir,
-		"PIPELINE_USER=" + os.Getenv("PIPELINE_USER"), "CI=true", "NO_COLOR=1"}}
+		"PIPELINE_USER=" + os.Getenv("PIPELINE_USER"), "CI=true", "NO_COLOR=1"}, r.env...)}
 }
 
 // start starts a command line whose events can be followed.
