@@ -4,9 +4,9 @@
 // The flow, and the order in which to read the files:
 //
 //  1. program.go: what one client does. A Program lists its statements and has a function that runs one event.
-//  2. session.go: Open connects every client and prepares its statements; Slice, Pass and Empty measure for a while with the
+//  2. session.go: Open connects every client and prepares its statements; Slice, Pass, Work and Empty measure for a while with the
 //     connections kept open; Close ends it. Between slices the clients sleep in a channel receive.
-//  3. loop.go, pace.go: the loop of one client, closed or open, on a thread of its own.
+//  3. loop.go, pace.go: the loop of one client, closed or open, on a thread of its own (thread.go, alarm.go).
 //  4. client.go: what an event calls: Bind, parameters, Exec.
 //  5. conn.go, parser.go: pgx connects, authenticates and prepares, then the connection is hijacked; from there on a query is one
 //     send and one or more receives on a blocking socket, from and into buffers that live as long as the connection.
