@@ -72,14 +72,6 @@ func (r *RunStage) Fingerprint(ctx context.Context, _ engine.HostFacts) ([]strin
 	return out, nil
 }
 
-// Programs are the load generators that the experiment calls.
-func (r *RunStage) Programs() []string {
-	if _, err := r.resolve(workload.Params{Tables: 1, Rows: 1}); err != nil {
-		return nil
-	}
-	return r.programs.runs
-}
-
 // kind is the kind of step i, or nil when it is a published step.
 func (p *programs) kind(i int, s RunStep) (*workload.Kind, error) {
 	if !s.Own.given() {
@@ -129,6 +121,9 @@ func (p *programs) build(own RunProgram) (*workload.Kind, error) {
 	}
 	if own.Driver != "" {
 		return k, p.external(k, own, files)
+	}
+	for _, f := range files {
+		p.runs = append(p.runs, "SQL of "+f.name)
 	}
 	return k, mixKind(k, own, files)
 }

@@ -115,7 +115,7 @@ func TestOwnFingerprint(t *testing.T) {
 			t.Errorf("the fingerprint lacks %q:\n%s", want, text)
 		}
 	}
-	if got := r.Programs(); len(got) != 1 || got[0] != "sysbench own.lua --rand-type=pareto" {
+	if got := r.Programs(); len(got) != 2 || got[1] != "sysbench own.lua --rand-type=pareto" {
 		t.Errorf("programs: %q", got)
 	}
 	if lines, err := Run.New().(*RunStage).Fingerprint(t.Context(), engine.HostFacts{}); err != nil || len(lines) > 0 {

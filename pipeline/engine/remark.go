@@ -58,10 +58,10 @@ func root(n *Node) *Node {
 	return n
 }
 
-// Runner is a stage that runs programs which the experiment names, and says which.
+// Runner is a stage that runs programs, and says which.
 type Runner interface{ Programs() []string }
 
-// Programs lists the programs that the experiment itself names; those that every build or server needs are not among them.
+// Programs lists the programs that running the experiment starts, in the order of the stages.
 func (p *Plan) Programs() []string {
 	var out []string
 	seen := map[string]bool{}

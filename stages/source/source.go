@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,6 +77,33 @@ func Check(addr, base string) error {
 		_, err = parseDigest(a.checksum, "")
 	}
 	return j.mask.error(err)
+}
+
+// programsOf are the programs that a kind of source runs, by the word that selects it.
+var programsOf = map[string]string{
+	"git": "git", "apt": "apt-get, apt-cache, apt-config and apt-helper", "npm": "npm",
+	"system": "pg_config and postgres --version of the installed server", "file": "git, where a folder is a working tree",
+}
+
+// Programs lists what is run to bring addresses here, as people read it. Any archive may also be unpacked by a program.
+func Programs(addrs []string, base string) []string {
+	var out []string
+	unpacks := false
+	for _, addr := range addrs {
+		a, err := (&job{Options: Options{Base: base}}).parse(addr)
+		if err != nil {
+			continue // Check says so
+		}
+		kind := a.getter.name()
+		if text := programsOf[kind]; text != "" && !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+		unpacks = unpacks || kind != "git" && kind != "system"
+	}
+	if unpacks {
+		out = append(out, "bzip2, xz or zstd, where it is packed so")
+	}
+	return out
 }
 
 // Local says whether an address is about a folder or an installation on this machine, which may be another one tomorrow.
