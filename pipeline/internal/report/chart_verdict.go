@@ -52,8 +52,7 @@ func atomChart(a gate.Atom, word string) template.HTML {
 
 // driftChart shows each variant's rate per block against its own mean: the geometric mean over the steps that all counted blocks
 // have. Lines that go up and down together are the machine; one that leaves the others is not.
-func driftChart(f Facet, merged map[mergeKey]*Merged) template.HTML {
-	lines := drift(f, merged)
+func driftChart(lines []curve) template.HTML {
 	if len(lines) == 0 {
 		return ""
 	}
@@ -89,6 +88,29 @@ func driftChart(f Facet, merged map[mergeKey]*Merged) template.HTML {
 		})
 	}
 	return s.done()
+}
+
+// driftShown is a drift of the machine that a reader has to know of.
+const driftShown = 0.05
+
+// driftText says by how much the machine itself was faster in one block than in another, "" when that is little.
+func driftText(lines []curve) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	least, most := math.Inf(1), math.Inf(-1)
+	for i := range lines[0].points {
+		sum := 0.0
+		for _, l := range lines {
+			sum += math.Log(l.points[i].y) / float64(len(lines))
+		}
+		least, most = min(least, sum), max(most, sum)
+	}
+	change := math.Exp(most-least) - 1
+	if change < driftShown {
+		return ""
+	}
+	return fmt.Sprintf("between the blocks the machine itself changed by %s (mean of all variants); what they share cancels out in the ratios", percentText(change))
 }
 
 // drift gives per variant and counted block (x counts from 0) the geometric mean over the steps of rate by mean rate. Steps that a

@@ -73,7 +73,7 @@ func writeHTML(v *View, in Input, w io.Writer) error {
 func buildPage(v *View, in Input) *page {
 	rec := v.Record
 	p := &page{Style: template.CSS(templates.ReportStyle()), Name: clean(v.Name), Doc: clean(rec.Experiment.Doc), ID: clean(rec.ID), Tool: clean(rec.Tool),
-		Word: v.Word(), Outcome: strings.ToLower(v.Word()), Headline: clean(v.Headline), Failures: failures(v), Believe: believe(v),
+		Word: v.Word(), Outcome: strings.ToLower(v.Word()), Headline: clean(v.Headline), Failures: failures(v),
 		When: stamp(rec.Started), Path: clean(rec.Experiment.Path), Text: cleanLines(rec.Experiment.Text), Commands: commands(v),
 		Accepted: acceptedRows(v), Earlier: v.Verdict.Earlier, Warnings: v.Warnings, Machine: machineFacts(v), Logs: serverLogs(v, in.Files)}
 	for _, f := range v.Facets {
@@ -81,6 +81,7 @@ func buildPage(v *View, in Input) *page {
 		p.HasInsert = p.HasInsert || h.Insert != nil
 		p.Facets = append(p.Facets, h)
 	}
+	p.Believe = believe(v, p.Facets)
 	for _, a := range v.Assertions {
 		p.Assertions = append(p.Assertions, buildHTMLAssertion(a))
 	}

@@ -28,6 +28,7 @@ type htmlFacet struct {
 	Differ                              []FactRow
 	Common                              []htmlFact
 	Drift                               template.HTML
+	DriftText                           string
 	Blocks                              []htmlBlock
 }
 
@@ -92,7 +93,8 @@ type htmlBlock struct {
 
 func buildHTMLFacet(f Facet, v *View) htmlFacet {
 	merged := merge(f)
-	h := htmlFacet{Heading: clean(f.Heading), Base: clean(f.BaseName()), BaseHead: breakable(f.BaseName()), Evidence: evidenceText(f), Unmeasured: f.UnmeasuredText(), Drift: driftChart(f, merged)}
+	lines := drift(f, merged)
+	h := htmlFacet{Heading: clean(f.Heading), Base: clean(f.BaseName()), BaseHead: breakable(f.BaseName()), Evidence: evidenceText(f), Unmeasured: f.UnmeasuredText(), Drift: driftChart(lines), DriftText: driftText(lines)}
 	for _, x := range f.Variants {
 		hv := htmlVariant{Name: clean(x.Name), Head: breakable(x.Name), Class: variantClass(x), Base: x.Base}
 		h.Variants, h.AllLegend = append(h.Variants, hv), append(h.AllLegend, hv)

@@ -38,20 +38,21 @@ func failures(v *View) []string {
 }
 
 // believe says in a few lines what the verdict rests on, and what speaks against it.
-func believe(v *View) []htmlBelief {
+func believe(v *View, facets []htmlFacet) []htmlBelief {
 	var list []htmlBelief
 	add := func(term, text string) {
 		if text != "" {
 			list = append(list, htmlBelief{term, codeHTML(text)})
 		}
 	}
-	for _, f := range v.Facets {
+	for i, f := range v.Facets {
 		term := "measured"
 		if f.Heading != "" {
 			term = clean(f.Heading)
 		}
 		add(term, evidenceText(f)+"; each block boots every server anew and measures the variants in turn")
 		add("resolution", resolution(f))
+		add("drift", facets[i].DriftText)
 	}
 	add("machine", v.Verdict.Noise.Text)
 	if n := v.Verdict.Atoms; n > 1 {

@@ -171,3 +171,26 @@ func TestLoopNote(t *testing.T) {
 		}
 	}
 }
+
+func TestDriftText(t *testing.T) {
+	line := func(y ...float64) curve {
+		var c curve
+		for i, v := range y {
+			c.points = append(c.points, point{float64(i), v})
+		}
+		return c
+	}
+	for _, tt := range []struct {
+		lines []curve
+		want  string
+	}{
+		{nil, ""},
+		{[]curve{line(1, 1.02, 0.99), line(1, 1.01, 0.98)}, ""},
+		{[]curve{line(0.8, 0.9, 1.2), line(0.8, 0.9, 1.2)}, "between the blocks the machine itself changed by 50 %"},
+		{[]curve{line(1, 1.2), line(1.2, 1)}, ""}, // no drift of the machine: one went up, the other down
+	} {
+		if got := driftText(tt.lines); tt.want == "" && got != "" || !strings.HasPrefix(got, tt.want) {
+			t.Errorf("%v: %q, want %q", tt.lines, got, tt.want)
+		}
+	}
+}
