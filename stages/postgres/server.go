@@ -65,7 +65,9 @@ func Start(ctx context.Context, conf Config) (*Server, error) {
 		return nil, fmt.Errorf("start server %s: %w", conf.Version, err)
 	}
 	if err := s.awaitReady(ctx); err != nil {
-		s.proc.Kill()
+		if ctx.Err() == nil { // else it is being shut down already
+			s.proc.Kill()
+		}
 		<-s.proc.Done()
 		s.cleanUp()
 		return nil, err

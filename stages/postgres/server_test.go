@@ -280,6 +280,35 @@ func TestCancelShutsDown(t *testing.T) {
 	}
 }
 
+// atLine calls do when a server has written a line with a text.
+type atLine struct {
+	text string
+	do   func()
+}
+
+func (l atLine) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), l.text) {
+		l.do()
+	}
+	return len(p), nil
+}
+
+// TestCancelAtStart stops the server in the instant in which it is ready and Start does not know it yet.
+func TestCancelAtStart(t *testing.T) {
+	i := pgtest.Install(t, "system")
+	data := pgtest.DataDir(t, i)
+	ctx, cancel := context.WithCancel(t.Context())
+	s, err := postgres.Start(ctx, postgres.Config{Install: i, DataDir: data, Log: atLine{"ready to accept connections", cancel}})
+	if err == nil { // it was quicker
+		<-s.Dead()
+	} else if !strings.Contains(err.Error(), "context canceled") {
+		t.Errorf("error is %v", err)
+	}
+	if control, err := postgres.ControlFile(data); err != nil || !control.ShutDown() {
+		t.Errorf("control file after a cancelled start: %+v, %v", control, err)
+	}
+}
+
 func TestCrashOfABackendIsInTheLog(t *testing.T) {
 	i := pgtest.Install(t, "17.0")
 	s, err := postgres.Start(t.Context(), postgres.Config{Install: i, DataDir: pgtest.DataDir(t, i)})
