@@ -168,14 +168,19 @@ func (b *block) maintain(ctx context.Context, s workload.Step, arms []*arm) erro
 // settleBudget is how long the machine may take to become quiet after the maintenance.
 const settleBudget = time.Minute
 
-// tables of the workload that is measured.
+// tables that the steps use; nil means all of the database: nobody knows what a step of the user's own touches.
 func (b *block) tables() []string {
+	var tables []string
 	for _, s := range b.Steps {
-		if s.Workload != nil {
-			return s.Workload.Tables(s.Params)
+		switch {
+		case s.Maintenance != "":
+		case s.Workload == nil:
+			return nil
+		default:
+			tables = s.Workload.Tables(s.Params)
 		}
 	}
-	return nil
+	return tables
 }
 
 // seed of a step's clients: the same for every variant, so that all of them are asked for the same keys in the same order.
