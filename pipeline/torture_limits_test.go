@@ -70,7 +70,7 @@ func weekOfSamples(t *testing.T, count *tally) {
 // peak is the largest resident size of a tool in bytes.
 func peak(p *tool) int64 { return p.cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10 }
 
-// weekBlock is a copy of a real block with more samples, as a long one has them.
+// weekBlock is a copy of a real block with more samples, and as many seconds in its series, as a long one has them.
 func weekBlock(t *testing.T, b engine.BlockRecord, i, samples int) []byte {
 	t.Helper()
 	length := 45 * time.Minute
@@ -79,9 +79,11 @@ func weekBlock(t *testing.T, b engine.BlockRecord, i, samples int) []byte {
 	b.Ended = b.Started.Add(length)
 	many := make([]engine.Measurement, len(b.Measurements))
 	for k, m := range b.Measurements {
-		one := m.Samples[0]
+		one, second := m.Samples[0], m.Series[0]
 		m.Samples, m.Series = nil, nil
 		for s := range samples {
+			second.T = float64(s)
+			m.Series = append(m.Series, second)
 			one.Pair, one.Seconds, one.Start = s, 1, b.Started.Add(time.Duration(s)*time.Second)
 			one.Ops *= 1 + float64(s%7-3)/1000
 			m.Samples = append(m.Samples, one)

@@ -248,7 +248,8 @@ func loadBlocks(runs *store.Runs, key string) (blocks []BlockRecord, damage []st
 			unreadable = append(unreadable, fmt.Sprintf("block %s cannot be read: %v", file.Path, err))
 		} else if b.EvidenceKey == key {
 			for i := range b.Measurements {
-				b.Measurements[i].Samples = slices.Clone(b.Measurements[i].Samples) // decoding leaves room for a third more
+				m := &b.Measurements[i]
+				m.Samples, m.Series = slices.Clone(m.Samples), slices.Clone(m.Series) // decoding leaves room for a third more
 			}
 			blocks = append(blocks, b)
 		}

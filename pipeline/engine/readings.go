@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Readings are named numbers about one sample. A week of samples has hundreds of thousands of them with the same few names,
+// Readings are named numbers about one sample or one second. A week of samples has hundreds of thousands of them with the same few names,
 // and a map for each would be most of the memory that judging takes; so the names are shared. In JSON they are an object.
 // The zero Readings hold nothing.
 type Readings struct {
@@ -47,6 +47,33 @@ func (r Readings) Map() map[string]float64 {
 		m[name] = r.values[i]
 	}
 	return m
+}
+
+// At returns the number of a name; 0 when there is none.
+func (r Readings) At(name string) float64 {
+	if r.IsZero() {
+		return 0
+	}
+	if i := slices.Index(*r.names, name); i >= 0 { // a handful: quicker than a search
+		return r.values[i]
+	}
+	return 0
+}
+
+// Names are sorted and not to be changed.
+func (r Readings) Names() []string {
+	if r.IsZero() {
+		return nil
+	}
+	return *r.names
+}
+
+// Sum adds all numbers up.
+func (r Readings) Sum() (sum float64) {
+	for _, v := range r.values {
+		sum += v
+	}
+	return sum
 }
 
 // IsZero reports that there are none.

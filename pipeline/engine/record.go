@@ -185,6 +185,6 @@ type Operation struct {
 // Second is one second of a step.
 type Second struct {
 	T          float64            `json:"t"` // seconds since the step began on this variant
-	Ops        map[string]float64 `json:"ops"`
-	MaxSeconds map[string]float64 `json:"max,omitempty"`
+	Ops        Readings `json:"ops"`
+	MaxSeconds Readings `json:"max,omitzero"`
 }

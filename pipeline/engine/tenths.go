@@ -96,12 +96,9 @@ func (m *Measurement) Stalls(operation string, below float64) (found []stat.Stal
 func (m *Measurement) PerSecond(operation string) []float64 {
 	var rates []float64
 	for _, s := range m.Series {
-		v := s.Ops[operation]
-		if operation == "" && len(s.Ops) > 0 {
-			v = 0
-			for _, o := range s.Ops {
-				v += o
-			}
+		v := s.Ops.At(operation)
+		if operation == "" {
+			v = s.Ops.Sum()
 		}
 		rates = append(rates, v)
 	}

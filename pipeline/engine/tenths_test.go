@@ -56,7 +56,7 @@ func TestStallsOfAMeasurement(t *testing.T) {
 		return out
 	}
 	m := Measurement{Ops: map[string]Operation{"insert": {Response: "x"}, "query": {}}, Tenths: map[string]Tenths{"insert": list(2, 40, 43), "query": list(50, 40, 45)},
-		Series: []Second{{Ops: map[string]float64{"insert": 1000}}}}
+		Series: []Second{{Ops: NewReadings(map[string]float64{"insert": 1000})}}}
 	for operation, want := range map[string]float64{"insert": 0.3, "query": 0.5, "": 0.5} {
 		if found, ok := m.Stalls(operation, 0.1); !ok || len(found) != 1 || found[0] != (stat.Stall{Start: 4, Seconds: want}) {
 			t.Errorf("%q: %v, %v", operation, found, ok)
@@ -68,7 +68,7 @@ func TestStallsOfAMeasurement(t *testing.T) {
 	}
 	m.Tenths = nil
 	for i := range 10 {
-		m.Series = append(m.Series, Second{T: float64(i + 1), Ops: map[string]float64{"insert": float64(min(i, 1)) * 7, "query": 1}})
+		m.Series = append(m.Series, Second{T: float64(i + 1), Ops: NewReadings(map[string]float64{"insert": float64(min(i, 1)) * 7, "query": 1})})
 	}
 	if found, ok := m.Stalls("insert", 0.1); !ok || len(found) != 1 || found[0].Seconds != 1 {
 		t.Errorf("seconds: %v, %v", found, ok)

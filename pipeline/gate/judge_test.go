@@ -90,7 +90,7 @@ func TestStates(t *testing.T) {
 		{name: "a cost that was not measured", blocks: 8, expr: `relreads("hot-points") < 1.1`, want: Inconclusive, reason: "missing", code: 5},
 		{name: "a stall", blocks: 3, spoil: measurements(hot, "a18", func(m *engine.Measurement) {
 			for i := 10; i < 13; i++ {
-				m.Series[i].Ops[""] = 100
+				m.Series[i].Ops = engine.NewReadings(map[string]float64{"": 100})
 			}
 		}), expr: `stall("hot-points") == seconds(3) && stalls("hot-points") == 1 && stall("hot-points", {below: 0.01}) == seconds(0)`, want: Pass},
 		{name: "a stall of half a second", blocks: 3, spoil: measurements(hot, "a18", func(m *engine.Measurement) {

@@ -61,7 +61,7 @@ func (l *lab) measure(step engine.StepInfo, variant string, level float64) engin
 		m.Samples = append(m.Samples, engine.Sample{Pair: i, Seconds: seconds, Ops: math.Round(rate * seconds), ServerCPU: 0.8 * seconds, MaxSeconds: 0.02})
 	}
 	for i := range 60 {
-		m.Series = append(m.Series, engine.Second{T: float64(i), Ops: map[string]float64{"": 5000}})
+		m.Series = append(m.Series, engine.Second{T: float64(i), Ops: engine.NewReadings(map[string]float64{"": 5000})})
 	}
 	ops := step.Operations
 	if len(ops) == 0 {

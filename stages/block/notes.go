@@ -71,7 +71,7 @@ func (c *collector) noteStalls(m *engine.Measurement) {
 		}
 		worst, at := 0.0, 0.0
 		for _, s := range m.Series {
-			if v := s.MaxSeconds[name]; v > worst {
+			if v := s.MaxSeconds.At(name); v > worst {
 				worst, at = v, s.T
 			}
 		}

@@ -25,7 +25,7 @@ func TestStallsAreDescribed(t *testing.T) {
 			list[i] = 9
 		}
 		c.m.Tenths = map[string]engine.Tenths{"insert": list}
-		c.m.Series = []engine.Second{{T: 0, MaxSeconds: map[string]float64{"insert": 0.1}}, {T: 1, MaxSeconds: map[string]float64{"insert": 0.4}}}
+		c.m.Series = []engine.Second{{T: 0, MaxSeconds: engine.NewReadings(map[string]float64{"insert": 0.1})}, {T: 1, MaxSeconds: engine.NewReadings(map[string]float64{"insert": 0.4})}}
 		notes := c.measurement().Notes
 		if notes["stalls of insert"] != want || notes["longest response of insert"] != "0.400 s, in second 1" {
 			t.Errorf("%v: %v, want %s", tenths, notes, want)

@@ -146,19 +146,24 @@ func mergeSeries(s *slice, clients []*Client) []engine.Second {
 	if full == 0 {
 		full, scale = 1, 1e9/float64(max(1, length))
 	}
-	series := make([]engine.Second, full)
-	for i := range series {
-		series[i] = engine.Second{T: float64(i), Ops: map[string]float64{}, MaxSeconds: map[string]float64{}}
+	type sums struct{ ops, worst map[string]float64 }
+	seconds := make([]sums, full)
+	for i := range seconds {
+		seconds[i] = sums{map[string]float64{}, map[string]float64{}}
 	}
 	for _, c := range clients {
 		names := operationNames(c.program)
 		for i, b := range c.tally.bins {
 			if second := i / len(names); second < full {
 				name := names[i%len(names)]
-				series[second].Ops[name] += float64(b.ops) * scale
-				series[second].MaxSeconds[name] = max(series[second].MaxSeconds[name], float64(b.max)/1e9)
+				seconds[second].ops[name] += float64(b.ops) * scale
+				seconds[second].worst[name] = max(seconds[second].worst[name], float64(b.max)/1e9)
 			}
 		}
+	}
+	series := make([]engine.Second, full)
+	for i, s := range seconds {
+		series[i] = engine.Second{T: float64(i), Ops: engine.NewReadings(s.ops), MaxSeconds: engine.NewReadings(s.worst)}
 	}
 	return series
 }

@@ -177,7 +177,7 @@ func (s *Session) result(out *Output, began time.Time, discard, cpu time.Duratio
 			if out.QPS > 0 {
 				rate = i.QPS
 			}
-			r.Series = append(r.Series, engine.Second{T: from - discard.Seconds(), Ops: map[string]float64{"": rate}})
+			r.Series = append(r.Series, engine.Second{T: from - discard.Seconds(), Ops: engine.NewReadings(map[string]float64{"": rate})})
 		}
 		from = i.End
 	}

@@ -282,7 +282,7 @@ func TestResponseTimesHoldWhatAHangingServerDelays(t *testing.T) {
 	}
 	quiet := 0
 	for _, second := range r.Series {
-		if second.Ops["insert"] < 500 {
+		if second.Ops.At("insert") < 500 {
 			quiet++
 		}
 	}

@@ -28,10 +28,10 @@ func spans(m *Merged, op string, n int) [][]span {
 			part := m.Series[from:min(from+size, end)]
 			sp := span{t: float64(from) + float64(len(part))/2, least: math.Inf(1)}
 			for _, s := range part {
-				r := s.Ops[op]
+				r := s.Ops.At(op)
 				sp.rate += r / float64(len(part))
 				sp.least = min(sp.least, r)
-				sp.worst = max(sp.worst, s.MaxSeconds[op])
+				sp.worst = max(sp.worst, s.MaxSeconds.At(op))
 			}
 			list = append(list, sp)
 		}
@@ -47,7 +47,7 @@ const stallShare = 0.1
 func stallRate(m *Merged, op string) float64 {
 	rates := make([]float64, len(m.Series))
 	for i, s := range m.Series {
-		rates[i] = s.Ops[op]
+		rates[i] = s.Ops.At(op)
 	}
 	return stallShare * median(rates)
 }

@@ -146,7 +146,7 @@ func rate99(m *Merged, op string) string {
 	}
 	rates := make([]float64, len(m.Series))
 	for i, s := range m.Series {
-		rates[i] = s.Ops[op]
+		rates[i] = s.Ops.At(op)
 	}
 	sort.Float64s(rates)
 	return rateText(rates[len(rates)/100])

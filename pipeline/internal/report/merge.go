@@ -171,7 +171,7 @@ func (g *Merged) opRates(op string) []float64 {
 func (g *Merged) seriesOps() []string {
 	var names []string
 	for _, s := range g.Series {
-		for op := range s.Ops {
+		for _, op := range s.Ops.Names() {
 			if !slices.Contains(names, op) {
 				names = append(names, op)
 			}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"pgpipeline/pipeline/engine"
 	"pgpipeline/pipeline/gate"
 )
 
@@ -89,8 +90,8 @@ func TestStallsAreMarked(t *testing.T) {
 	}
 	m := &in.Record.Blocks[0].Measurements[0]
 	m.Series = append(m.Series[:0:0], m.Series...)
-	for op := range m.Series[500].Ops {
-		m.Series[500].Ops = map[string]float64{op: 0}
+	for _, op := range m.Series[500].Ops.Names() {
+		m.Series[500].Ops = engine.NewReadings(map[string]float64{op: 0})
 	}
 	if n := strings.Count(render(t, "html", in), `class="stall"`); n != 1 {
 		t.Errorf("%d marks for one second", n)

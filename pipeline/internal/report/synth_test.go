@@ -202,11 +202,11 @@ func (s *synth) measure(step engine.StepInfo, variant string, rate float64, orde
 		if step.Writes && t%13 == 7 {
 			r, worst = r*0.2, 0.8+0.5*s.rng.Float64()
 		}
-		sec := engine.Second{T: float64(t + 1), Ops: map[string]float64{}, MaxSeconds: map[string]float64{}}
+		rates, responses := map[string]float64{}, map[string]float64{}
 		for i, op := range ops {
-			sec.Ops[op], sec.MaxSeconds[op] = r/float64(i+1), worst
+			rates[op], responses[op] = r/float64(i+1), worst
 		}
-		m.Series = append(m.Series, sec)
+		m.Series = append(m.Series, engine.Second{T: float64(t + 1), Ops: engine.NewReadings(rates), MaxSeconds: engine.NewReadings(responses)})
 		m.Samples = append(m.Samples, engine.Sample{Pair: t, Order: order, Start: at.Add(time.Duration(t) * time.Second), Seconds: 1, Ops: r, Events: r,
 			ServerCPU: 6.5, ClientCPU: 1.2, MaxSeconds: worst})
 	}
