@@ -2,12 +2,13 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"testing"
 )
 
 func TestReadingsInJSON(t *testing.T) {
-	for _, text := range []string{`{}`, `{"env":{"steal":0.25}}`, `{"env":{"cpu_busy":1,"dirty_bytes":123456789012,"steal":0}}`} {
+	for _, text := range []string{`{}`, `{"env":{"steal":0.25}}`, `{"env":{"":-1.5e-7}}`, `{"env":{"a\"b":1,"c":2}}`, `{"env":{"a,}":1}}`, `{"env":{"cpu_busy":1,"dirty_bytes":123456789012,"steal":0}}`} {
 		var s struct {
 			Env Readings `json:"env,omitzero"`
 		}
@@ -19,9 +20,18 @@ func TestReadingsInJSON(t *testing.T) {
 			t.Errorf("%s became %s, %v", text, again, err)
 		}
 	}
-	var r Readings
-	if err := json.Unmarshal([]byte(`{"steal":"much"}`), &r); err == nil {
-		t.Error("text was taken for a number")
+	for _, text := range []string{`{"steal":"much"}`, `{"a":NaN}`, `{"a":0x1p4}`, `{"a":1_0}`, `{"a":1`, `{"a":}`, `{"a"}`} {
+		var r Readings
+		if err := json.Unmarshal([]byte(text), &r); err == nil {
+			t.Errorf("%s was taken: %v", text, r.Map())
+		}
+	}
+	for _, text := range []string{`{"b":1,"a":2}`, `{ "a" : 2, "b": 1 }`, "null", "{}"} {
+		var r Readings
+		var m map[string]float64
+		if err := errors.Join(json.Unmarshal([]byte(text), &r), json.Unmarshal([]byte(text), &m)); err != nil || !maps.Equal(r.Map(), m) {
+			t.Errorf("%s became %v, %v", text, r.Map(), err)
+		}
 	}
 }
 

@@ -184,7 +184,7 @@ type Operation struct {
 
 // Second is one second of a step.
 type Second struct {
-	T          float64            `json:"t"` // seconds since the step began on this variant
+	T          float64  `json:"t"` // seconds since the step began on this variant
 	Ops        Readings `json:"ops"`
 	MaxSeconds Readings `json:"max,omitzero"`
 }
