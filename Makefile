@@ -30,7 +30,7 @@ fuzz:
 torture: export TORTURE ?= 10m
 torture: install-test
 	$(GO) test -v -count 1 -timeout 60m -run 'TestTorture' ./pipeline
-	$(GO) test -v -count 1 -run 'TestKilled|TestEveryChangeFails|TestPowerFailure|TestSmallDisk' ./pipeline/internal/store -kills 300
+	$(GO) test -v -count 1 -run 'TestKilled|TestEveryChangeFails|TestPowerFailure|TestSmallDisk' ./pipeline/internal/store -kills 500
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./pipeline/... ./stages/... ./builder/...
