@@ -4,6 +4,8 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+
+	"pgpipeline/pipeline/gate"
 )
 
 // InsertSummary is the insert benchmark's summary as its published reports have it: rows are variants, columns are steps.
@@ -24,9 +26,9 @@ type InsertRow struct {
 // InsertCell is a rate and how the reports colour it.
 type InsertCell struct {
 	Rate     float64
-	Relative float64 // to the base, 0 when unknown
+	Relative float64 // to the base, 0 when unknown: the paired estimate where there is one
 	Color    string  // of the absolute figure: "green", "red", "grey" (the target was missed), ""
-	RelColor string  // of the relative one: "yellow" below 95 %, "blue" above 105 %, ""
+	RelColor string  // of the relative one: "yellow" below 95 %, "blue" above 105 %, "" between and within noise
 }
 
 // QueryStep is a step that inserts at a fixed rate while it queries.
@@ -92,7 +94,11 @@ func (s *InsertSummary) addStep(r Row, merged map[mergeKey]*Merged) {
 		}
 	}
 	colorAbsolute(column, missed)
-	colorRelative(column)
+	estimates := make([]*gate.Ratio, len(column))
+	for i, c := range r.Cells {
+		estimates[i] = c.Ratio
+	}
+	colorRelative(column, estimates)
 	for i := range column {
 		s.Rows[i].Cells = append(s.Rows[i].Cells, column[i])
 	}
@@ -147,17 +153,22 @@ func colorAbsolute(column []InsertCell, missed []bool) {
 	}
 }
 
-// colorRelative divides by the first row and colours by rounded percent, as the published reports do.
-func colorRelative(column []InsertCell) {
+// colorRelative divides by the first row and colours by rounded percent, as the published reports do. Where a step was measured in
+// pairs, the ratio is the estimate from them, and what is not told from noise has no colour: two tables of one report
+// must not disagree.
+func colorRelative(column []InsertCell, estimates []*gate.Ratio) {
 	base := column[0].Rate
 	if base <= 0 {
 		return
 	}
 	for i := range column {
-		c := &column[i]
+		c, e := &column[i], estimates[i]
 		c.Relative = c.Rate / base
+		if e != nil && e.Point > 0 {
+			c.Relative = e.Point
+		}
 		switch percent := math.Round(c.Relative * 100); {
-		case i == 0 || c.Rate <= 0:
+		case i == 0 || c.Rate <= 0 || e != nil && !e.Changed:
 		case percent < 95:
 			c.RelColor = "yellow"
 		case percent > 105:

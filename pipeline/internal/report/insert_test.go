@@ -78,13 +78,18 @@ func TestInsertColors(t *testing.T) {
 
 func TestInsertRelativeColors(t *testing.T) {
 	column := []InsertCell{{Rate: 1000}, {Rate: 944}, {Rate: 946}, {Rate: 1054}, {Rate: 1056}}
-	colorRelative(column)
+	colorRelative(column, make([]*gate.Ratio, len(column)))
 	var got []string
 	for _, c := range column {
 		got = append(got, c.RelColor)
 	}
 	if text := strings.Join(got, ","); text != ",yellow,,,blue" { // 94.4 rounds to 94, 94.6 to 95, 105.4 to 105, 105.6 to 106
 		t.Errorf("colours %s", text)
+	}
+	pairs := []InsertCell{{Rate: 1000}, {Rate: 650}, {Rate: 650}}
+	colorRelative(pairs, []*gate.Ratio{nil, {Point: 1.19}, {Point: 0.8, Changed: true}})
+	if pairs[1].Relative != 1.19 || pairs[1].RelColor != "" || pairs[2].Relative != 0.8 || pairs[2].RelColor != "yellow" {
+		t.Errorf("with estimates: %+v", pairs)
 	}
 }
 

@@ -22,7 +22,7 @@ func (t *textReport) insert(s *InsertSummary) {
 	t.out.WriteString(abs.render(t.color))
 	t.section("insert benchmark: relative to " + clean(s.Rows[0].Variant.Name))
 	t.out.WriteString(rel.render(t.color))
-	t.line("%s", t.paint(styleDim, "+ top and - bottom quarter of the column, x target insert rate missed: ignore; < below 95 %, > above 105 %"))
+	t.line("%s", t.paint(styleDim, "+ top and - bottom quarter of the column, x target insert rate missed: ignore; < below 95 %, > above 105 % and beyond noise"))
 	if len(s.Queries) > 0 {
 		t.insertRates(s)
 	}
