@@ -212,10 +212,10 @@ func exhaust(t *testing.T, v victim) {
 func retries(r *rig) {
 	crossing := "\\set first random(0, 1)\nBEGIN;\nUPDATE sbtest1 SET k = k + 1 WHERE id = 1 + :first;\n" +
 		"UPDATE sbtest1 SET k = k + 1 WHERE id = 2 - :first;\nCOMMIT;\n"
-	for _, c := range []struct{ name, settings, code string }{
+	for _, c := range some([]struct{ name, settings, code string }{
 		{"deadlock", `deadlock_timeout: 10ms`, "40P01"},
 		{"serialization failure", `default_transaction_isolation: "repeatable read"`, "40001"},
-	} {
+	}, 1) {
 		text := strings.Replace(faultFile, "work_mem: 5MB", c.settings, 1)
 		text = strings.Replace(text, "update-index", "{name: crossing, script: crossing.sql, clients: 8}", 1)
 		r.write(unasserted(strings.Replace(text, "duration: 6s", "duration: 2s", 1)))
