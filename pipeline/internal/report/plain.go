@@ -15,6 +15,9 @@ func (a Assertion) Plain() string {
 		return strings.TrimPrefix(place+": ", ": ") + clean(a.Expr) + " is " + a.Values()
 	}
 	atom := a.Atoms[0]
+	if a.Outcome == gate.Inconclusive {
+		return a.undecided(atom)
+	}
 	value := *atom.Value
 	compare := "as fast"
 	switch {
@@ -32,8 +35,14 @@ func (a Assertion) Plain() string {
 		figures += " " + iv
 	}
 	text := fmt.Sprintf("%s is %s on %s %s on %s (%s, limit %s %s)", clean(atom.Step), compare, place, than, clean(a.Base), figures, atom.Op, unitText(atom.Limit, ""))
-	if a.Outcome == gate.Inconclusive {
-		text += ": " + a.Why()
-	}
 	return text
+}
+
+// undecided says where a rate may be: a bare estimate would read as a finding.
+func (a Assertion) undecided(atom gate.Atom) string {
+	text := fmt.Sprintf("%s on %s is at about %s of its rate on %s", clean(atom.Step), clean(a.Where), trimZeros(fmt.Sprintf("%.3f", *atom.Value), 2), clean(a.Base))
+	if iv := intervalText(atom.Lo, atom.Hi, ""); iv != "" {
+		text += ", and may be anywhere in " + iv
+	}
+	return fmt.Sprintf("%s; the limit is %s %s: %s", text, atom.Op, unitText(atom.Limit, ""), a.Why())
 }
