@@ -19,6 +19,10 @@ func atomChart(a gate.Atom, word string) template.HTML {
 			lo, hi = min(lo, *side), max(hi, *side)
 		}
 	}
+	if least := 0.1 * max(math.Abs(lo), math.Abs(hi)); hi-lo < least { // what is close to the limit has to look close
+		middle := (lo + hi) / 2
+		lo, hi = middle-least/2, middle+least/2
+	}
 	margin := (hi - lo) * 0.12
 	if margin == 0 {
 		margin = max(math.Abs(hi)*0.05, 1e-9)

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"pgpipeline/pipeline/engine"
+	"pgpipeline/pipeline/gate"
 )
 
 // TestHTMLOfALargeRun keeps the page of 42 steps, 6 variants and 10 blocks below 5 MB. With -update it also writes the page to
@@ -192,5 +194,22 @@ func TestDriftText(t *testing.T) {
 		if got := driftText(tt.lines); tt.want == "" && got != "" || !strings.HasPrefix(got, tt.want) {
 			t.Errorf("%v: %q, want %q", tt.lines, got, tt.want)
 		}
+	}
+}
+
+// TestCloseToTheLimitLooksClose: 0.807 above a limit of 0.80 is not drawn at the other end of the picture.
+func TestCloseToTheLimitLooksClose(t *testing.T) {
+	place := func(value float64) float64 {
+		chart := string(atomChart(gate.Atom{Call: "x", Op: ">", Value: &value, Limit: 0.8}, "UNKNOWN"))
+		_, rest, _ := strings.Cut(chart, `cx="`)
+		text, _, _ := strings.Cut(rest, `"`)
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			t.Fatalf("%v: %v in %s", value, err, chart)
+		}
+		return x
+	}
+	if near, far := place(0.807), place(1.2); near > 125 || far < 160 {
+		t.Errorf("0.807 is at %.0f and 1.2 at %.0f of 200", near, far)
 	}
 }
