@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"github.com/rhysd/actionlint"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
+
+	"pgpipeline/stages/postgres/pgtest"
 )
 
 // TestGitHubWorkflow has the workflow read by a linter that knows the syntax, the events and their fields, the inputs of well-known
@@ -45,9 +48,9 @@ func TestGitHubWorkflow(t *testing.T) {
 	}
 }
 
-// TestGitLabJob validates the job against the schema that GitLab publishes.
+// TestGitLabJob validates the job against the schema that GitLab publishes, as a package carries it.
 func TestGitLabJob(t *testing.T) {
-	f, err := os.Open("testdata/gitlab-ci.schema.json")
+	f, err := os.Open(filepath.Join(pgtest.Package(t, "gitlab-ci-local@4.55.0"), "src/schema/schema.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

