@@ -31,7 +31,7 @@ func (s sitting) atom(a lang.Atom) (Atom, []string) {
 			tags = append(tags, "unguarded")
 		}
 		if seq, ok := d.evidence.(*sequential); ok && a.Quantity.Missing == "too-few" {
-			out.MinutesNeeded = s.minutesNeeded(seq, d, math.Abs(math.Log(seq.point())-math.Log(positive(out.Limit))))
+			out.MinutesNeeded = s.minutesNeeded(seq, d, math.Log(seq.point())-math.Log(positive(out.Limit)), s.levels.pass)
 		}
 	case *sequential:
 		out.Guarded = true
@@ -77,7 +77,11 @@ func (s sitting) sequentialAtom(out *Atom, d *detail, e *sequential) {
 		out.Look = e.schedule.Looks()[look]
 		return
 	}
-	out.MinutesNeeded = s.minutesNeeded(e, d, math.Abs(t.Centre()-c))
+	side := above
+	if t.Centre() < c {
+		side = below
+	}
+	out.MinutesNeeded = s.minutesNeeded(e, d, t.Centre()-c, side)
 	if s.futile(e, d, math.Abs(t.Centre()-c)) {
 		out.Reason = "futile"
 	}
@@ -108,28 +112,42 @@ func (s sitting) futile(e *sequential, d *detail, distance float64) bool {
 	if boots < 2 || d.left <= 0 || d.left > boots {
 		return false
 	}
-	p := s.power(e)
+	p := s.power(e, s.levels.pass) // the lenient side: failing takes more
 	at := boots + futileReach*d.left
-	level := e.schedule.Level(e.schedule.LooksBy(at)-1, s.levels.pass) // the lenient side: failing takes more
+	level := e.schedule.Level(e.schedule.LooksBy(at)-1, p.Alpha)
 	return level <= 0 || distance/p.SE(float64(at)) < -stat.NormalQuantile(level)
 }
 
-func (s sitting) power(e *sequential) stat.Power {
+func (s sitting) power(e *sequential, level float64) stat.Power {
 	return stat.Power{Spread: e.pairs.Spread(), Boot: e.boot, PairsPerBlock: float64(len(e.pairs.Diff)) / float64(e.pairs.Boots()),
-		Alpha: s.levels.pass, Schedule: e.schedule}
+		Alpha: level, Schedule: e.schedule}
 }
 
-// minutesNeeded forecasts how much more measuring would decide with 80 % probability, if the estimate were the truth.
-func (s sitting) minutesNeeded(e *sequential, d *detail, distance float64) float64 {
+// minutesNeeded forecasts how much more measuring would decide with 80 % probability, at the level of the side of the limit that the
+// estimate is on, if the estimate were the truth.
+func (s sitting) minutesNeeded(e *sequential, d *detail, distance, level float64) float64 {
 	boots := e.pairs.Boots()
 	if boots < 2 {
 		return 0
 	}
-	need := s.power(e).BlocksNeeded(distance, 0.8)
+	need := s.power(e, level).BlocksNeeded(math.Abs(distance), 0.8)
+	if need > 0 && need <= boots { // it could have been told by now: the next look has the next chance
+		need = nextLook(e.schedule, boots)
+	}
 	if need <= boots {
 		return 0
 	}
 	return float64(need-boots) * d.minutes / float64(boots)
+}
+
+// nextLook is the first look at more blocks than there are; 0 when there is none.
+func nextLook(s stat.Schedule, blocks int) int {
+	for _, at := range s.Looks() {
+		if at > blocks {
+			return at
+		}
+	}
+	return 0
 }
 
 // unit of a call's value.
