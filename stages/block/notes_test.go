@@ -113,3 +113,18 @@ func TestCachedIsCheckedAgainstReads(t *testing.T) {
 		}
 	}
 }
+
+func TestDilution(t *testing.T) {
+	for _, c := range []struct {
+		whole, empty float64
+		want         string
+	}{
+		{100e-6, 50e-6, "100.0 us, 50.0 us for an empty statement: 50 % is the server's work on the statement, and a server that takes 10 % longer for it shows as 0.952"},
+		{100e-6, 100e-6, "cannot be told"},
+		{100e-6, 120e-6, "cannot be told"},
+	} {
+		if got := dilution(c.whole, c.empty); !strings.Contains(got, c.want) {
+			t.Errorf("%v, %v: %q", c.whole, c.empty, got)
+		}
+	}
+}

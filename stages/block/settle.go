@@ -77,8 +77,8 @@ const (
 	emptyDiscard = 50 * time.Millisecond
 )
 
-// compareEmpty measures an empty statement on the connections of the operation that the step counts, the others idle, and notes which share of a round trip is the server's work on
-// the statement: a server that works 10 % longer on it loses that share of 10 % in the step's rate.
+// compareEmpty measures an empty statement on the connections of the operation that the step counts, the others idle, and notes which
+// share of a round trip is the server's work on the statement: a server that works 10 % longer on it loses that share of 10 % in the step's rate.
 func (c *collector) compareEmpty(ctx context.Context) error {
 	whole := c.roundTrip()
 	if whole <= 0 || c.step.Kind.Tool != nil {
@@ -88,11 +88,18 @@ func (c *collector) compareEmpty(ctx context.Context) error {
 	if err != nil {
 		return c.fail(r, err)
 	}
-	empty := r.RoundTrip()
-	share := max(0, 1-empty/whole)
-	c.notes["round trip"] = fmt.Sprintf("%.1f us, %.1f us for an empty statement: %.0f %% is the server's work on the statement, and a server that takes 10 %% longer for it shows as %.3f",
-		whole*1e6, empty*1e6, share*100, 1/(1+share/10))
+	c.notes["round trip"] = dilution(whole, r.RoundTrip())
 	return nil
+}
+
+// dilution says in words what share of a round trip is the server's work, from the time of a statement and of an empty one, in seconds.
+func dilution(whole, empty float64) string {
+	times := fmt.Sprintf("%.1f us, %.1f us for an empty statement: ", whole*1e6, empty*1e6)
+	share := 1 - empty/whole
+	if share <= 0 {
+		return times + "the server's share cannot be told, the machine was not equally fast for both"
+	}
+	return times + fmt.Sprintf("%.0f %% is the server's work on the statement, and a server that takes 10 %% longer for it shows as %.3f", share*100, 1/(1+share/10))
 }
 
 // roundTrip is the mean time of a statement of the operation that the step counts, in seconds; 0: none was counted.
