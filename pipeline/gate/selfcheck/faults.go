@@ -109,7 +109,7 @@ func (ft fault) block(m *machine, n int, facet engine.Facet) engine.BlockRecord 
 
 // states is the table of section (g): its cases are a test of package gate, and a sample of them runs here too.
 func (b bench) states() figure {
-	f := figure{number: 11, what: "crash, missing, zero and timeout give the stated state", target: "100 % of the cases", why: "the table of 31 cases is TestStates of package gate, part of `make test`; these are the three that matter most"}
+	f := figure{number: 11, what: "crash, missing, zero and timeout give the stated state", target: "100 % of the cases", why: "the table of all cases is TestStates of package gate, part of `make test`; these are the three that matter most"}
 	cases := []struct {
 		name, want string
 		spoil      func(*engine.Measurement)

@@ -226,7 +226,11 @@ func (b bench) error() figure {
 		ours, naiveErr, _, _ := b.errors(t)
 		f.ours += fmt.Sprintf("%s %.1fx ", t.name, naiveErr/ours)
 		f.rivals += fmt.Sprintf("%.1f %% against %.1f %%; ", 100*ours, 100*naiveErr)
-		f.met = f.met && naiveErr/ours >= 2.5
+		met := naiveErr/ours >= 2.5
+		f.met = f.met && met
+		if !met && t.name == "io-bound" {
+			f.why = "where the disk is the limit, slices are long (1.4 s) and the machine's speed matters little: there is less for pairing to take out"
+		}
 	}
 	return f
 }

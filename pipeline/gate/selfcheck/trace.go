@@ -23,11 +23,13 @@ type slice struct {
 	logRate float64
 }
 
-// traceFiles are the recorded traces and the length of their slices.
+// traceFiles are the recorded traces and the length of their slices, in seconds. All are of two servers of one build with one data set, on two
+// virtual CPUs: single clients that read (alone, and beside other work) and write, and PostgreSQL 17.0 with 32 clients that look up rows,
+// with 8 that update random rows of 100,000, and with 4 that read 100 random rows of a million, each from the disk (debug_io_direct).
 var traceFiles = []struct {
 	name    string
 	seconds float64
-}{{"ro-alone", 0.5}, {"ro-contended", 0.5}, {"rw", 1}}
+}{{"ro-alone", 0.5}, {"ro-contended", 0.5}, {"rw", 1}, {"many-clients", 0.25}, {"writes", 0.25}, {"io-bound", 1.42}}
 
 func readTraces(dir fs.FS) ([]trace, error) {
 	var out []trace
