@@ -21,7 +21,7 @@ import (
 	"pgpipeline/stages/workload"
 )
 
-const rows = 1000
+const rows = 4000 // more pages than the buffers of the smallest server here
 
 // rig is two variants of one tiny load, and what a block says about them.
 type rig struct {
