@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pgpipeline/pipeline/engine"
+	"pgpipeline/pipeline/stat"
 )
 
 const (
@@ -468,6 +469,31 @@ func balanced(step string) func(*engine.BlockRecord) {
 					m.Samples[k].Ops = 5500
 				}
 			}
+		}
+	}
+}
+
+// A member of a group with many more pairs than another counts with all of them: the first few alone would throw the rest away.
+func TestGroupUsesAllPairs(t *testing.T) {
+	few, many := stat.Pairs{}, stat.Pairs{}
+	for i := range 10 {
+		few.Add(1, 0.1)
+		for k := range 15 { // the first in ten are far off
+			d := 0.1
+			if i == 0 {
+				d = -1 - float64(k)
+			}
+			many.Add(1, d)
+		}
+	}
+	members := []*sequential{{pairs: few, schedule: stat.Steady}, {pairs: many, schedule: stat.Steady}}
+	got := geomean(members)
+	if len(got.Diff) != 10 || math.Abs(stat.Median(got.Diff)-0.1) > 1e-9 {
+		t.Errorf("%v", got.Diff)
+	}
+	for _, n := range []int{1, 7, 10} {
+		if got := centreOfPart([]float64{3, 3, 3, 3, 3, 3, 3, 3, 3, 3}, n-1, n); got != 3 {
+			t.Errorf("last of %d parts: %v", n, got)
 		}
 	}
 }
