@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -41,6 +42,9 @@ func (n enough) Wanted(f engine.Facet, blocks []engine.BlockRecord) (map[string]
 	return want, fmt.Sprintf("%d of %d blocks", len(blocks), int(n))
 }
 
+// unlimited stands in for the experiment's budget of time: a calibration ends with its blocks, not with the time that a gate may take.
+const unlimited = 1000 * time.Hour
+
 func (a *app) noise(ctx context.Context, path string, set []string, blocks int, progress string) error {
 	p, plan, err := a.planned(ctx, path, set, engine.PlanOptions{AA: true})
 	if err != nil {
@@ -50,7 +54,7 @@ func (a *app) noise(ctx context.Context, path string, set []string, blocks int, 
 		f.Facet.MaxBlocks = blocks
 	}
 	rec, err := a.follow(ctx, plan, engine.RunOptions{Store: p.store, Runs: p.runs, Machine: store.OpenMachine(""), Judge: enough(blocks),
-		Tool: toolVersion(), Set: set, Jobs: 2, Blocks: blocks}, progress)
+		Tool: toolVersion(), Set: set, Jobs: 2, Blocks: blocks, Budget: unlimited}, progress)
 	if err != nil {
 		return err
 	}
