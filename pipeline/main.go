@@ -12,7 +12,7 @@ import (
 	"os"
 	"runtime/debug"
 
-	"pgpipeline/pipeline/internal/report/redact"
+	"pgpipeline/pipeline/internal/redact"
 	"pgpipeline/pipeline/proc"
 )
 

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"pgpipeline/pipeline/internal/report/redact"
+	"pgpipeline/pipeline/internal/redact"
 	"pgpipeline/pipeline/internal/spec"
 )
 

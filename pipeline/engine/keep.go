@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"pgpipeline/pipeline/internal/report/redact"
+	"pgpipeline/pipeline/internal/redact"
 	"pgpipeline/pipeline/internal/store"
 )
 

@@ -9,7 +9,7 @@ import (
 	"io"
 	"time"
 
-	"pgpipeline/pipeline/internal/report/redact"
+	"pgpipeline/pipeline/internal/redact"
 	"pgpipeline/pipeline/internal/store"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 
-	"pgpipeline/pipeline/internal/report/redact"
+	"pgpipeline/pipeline/internal/redact"
 	"pgpipeline/pipeline/internal/store"
 )
 

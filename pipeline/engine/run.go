@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"pgpipeline/pipeline/internal/report/redact"
+	"pgpipeline/pipeline/internal/redact"
 	"pgpipeline/pipeline/internal/store"
 )
 

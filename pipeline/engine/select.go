@@ -42,13 +42,13 @@ func (f *facetRun) chosen(want func(string) bool) []string {
 
 func (f *facetRun) selected(step string) bool {
 	match := func(globs []string) bool {
-		return slices.ContainsFunc(globs, func(glob string) bool { return matchesStep(glob, step) })
+		return slices.ContainsFunc(globs, func(glob string) bool { return MatchesStep(glob, step) })
 	}
 	return (len(f.Only) == 0 || match(f.Only)) && !match(f.Skip)
 }
 
-// matchesStep reports whether a glob names a step, with its range or without.
-func matchesStep(glob, step string) bool {
+// MatchesStep reports whether a glob names a step, with its range or without.
+func MatchesStep(glob, step string) bool {
 	short, _, _ := strings.Cut(step, "_range=")
 	for _, name := range []string{step, short} {
 		if ok, _ := path.Match(glob, name); ok || glob == name {
@@ -69,7 +69,7 @@ func (p *Plan) CheckGlobs(flag string, globs []string) error {
 		}
 	}
 	for _, g := range globs {
-		if !slices.ContainsFunc(names, func(name string) bool { return matchesStep(g, name) }) {
+		if !slices.ContainsFunc(names, func(name string) bool { return MatchesStep(g, name) }) {
 			return fmt.Errorf("%s %q matches no step; there are %s", flag, g, strings.Join(names, ", "))
 		}
 	}

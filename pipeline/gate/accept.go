@@ -3,9 +3,9 @@ package gate
 import (
 	"fmt"
 	"math"
-	"path"
 	"time"
 
+	"pgpipeline/pipeline/engine"
 	"pgpipeline/pipeline/internal/lang"
 )
 
@@ -77,12 +77,7 @@ func (a Accept) covers(r request) bool {
 	if len(r.steps) == 0 || !r.fn.ratio || ratioMetric(a.Metric) != r.metric {
 		return false
 	}
-	for _, name := range []string{r.label, withoutRange(r.label)} {
-		if matched, err := path.Match(a.Step, name); a.Step == name || err == nil && matched {
-			return true
-		}
-	}
-	return false
+	return engine.MatchesStep(a.Step, r.label)
 }
 
 // find looks for the entry that covers a ratio; -1 when there is none. Entries that are wrong or expired cover nothing: they are

@@ -131,23 +131,13 @@ func (s sitting) minutesNeeded(e *sequential, d *detail, distance, level float64
 		return 0
 	}
 	need := s.power(e, level).BlocksNeeded(math.Abs(distance), 0.8)
-	if need > 0 && need <= boots { // it could have been told by now: the next look has the next chance
-		need = nextLook(e.schedule, boots)
+	if looks, had := e.schedule.Looks(), e.schedule.LooksBy(boots); need > 0 && need <= boots && had < len(looks) {
+		need = looks[had] // it could have been told by now: the next look has the next chance
 	}
 	if need <= boots {
 		return 0
 	}
 	return float64(need-boots) * d.minutes / float64(boots)
-}
-
-// nextLook is the first look at more blocks than there are; 0 when there is none.
-func nextLook(s stat.Schedule, blocks int) int {
-	for _, at := range s.Looks() {
-		if at > blocks {
-			return at
-		}
-	}
-	return 0
 }
 
 // unit of a call's value.

@@ -85,7 +85,7 @@ func (r *resolver) absolutes(est *StepEstimate, step engine.StepInfo, used []*en
 	if v, why := extreme(request{metric: "maxrt"}, used); why == "" {
 		est.Abs["maxrt"] = v
 	}
-	if v, why := extreme(request{metric: "stall", below: stallBelow}, used); why == "" {
+	if v, why := extreme(request{metric: "stall", below: stat.StallBelow}, used); why == "" {
 		est.Abs["stall"] = v
 	}
 	r.operations(est, step, used)

@@ -6,6 +6,7 @@ import (
 
 	"pgpipeline/pipeline/engine"
 	"pgpipeline/pipeline/internal/lang"
+	"pgpipeline/pipeline/stat"
 )
 
 // function is one function of the assertion language, as users call it.
@@ -90,12 +91,9 @@ type request struct {
 	any       bool
 }
 
-// stallBelow is the share of the median rate under which a tenth of a second counts as stalled.
-const stallBelow = 0.1
-
 // parse resolves a call's arguments: strings are operations, metrics or variants by what they name, numbers are the function's.
 func (s scope) parse(f *function, c lang.Call) (request, *lang.ArgError) {
-	r := request{fn: f, metric: f.metric, below: stallBelow}
+	r := request{fn: f, metric: f.metric, below: stat.StallBelow}
 	if len(c.Args) == 0 {
 		return r, &lang.ArgError{Arg: -1, Msg: f.name + "() needs a " + f.first(), Hint: f.doc}
 	}

@@ -8,6 +8,9 @@ import (
 // Stall is a stretch of time in which hardly anything was done.
 type Stall struct{ Start, Seconds float64 }
 
+// StallBelow is the share of the typical rate under which a bin is part of a stall, unless somebody asks for another.
+const StallBelow = 0.1
+
 // joins are how many bins are taken together where single ones hold too few events.
 var joins = []int{1, 2, 5, 10, 20, 50, 100}
 

@@ -13,7 +13,7 @@
 //	notes.go   what a measurement says about itself: stalls, missed targets, the share of a round trip that is the server's
 //	tool.go    steps that another load generator runs
 //	profile.go a few seconds more under perf
-//	load.go    was the client the bottleneck
+//	bottleneck.go  was it the client
 //	cached.go  bring the data to where the experiment says, and look whether it was there
 //	fault.go   whose fault is it
 package block

@@ -52,10 +52,6 @@ func (c *collector) checkReadsOnly(changed float64) {
 	}
 }
 
-// stallBelow is the share of the typical rate under which a tenth of a second is part of a stall, as for the assertion functions stall and
-// stalls.
-const stallBelow = 0.1
-
 // noteStalls says how often and when the rate of an operation broke down, and when it had its longest response.
 func (c *collector) noteStalls(m *engine.Measurement) {
 	if c.step.Class != workload.Whole || len(m.Series) == 0 {
@@ -66,7 +62,7 @@ func (c *collector) noteStalls(m *engine.Measurement) {
 		if name != "" {
 			label = " of " + name
 		}
-		if found, ok := m.Stalls(name, stallBelow); ok {
+		if found, ok := m.Stalls(name, stat.StallBelow); ok {
 			c.notes["stalls"+label] = stallsText(found)
 		}
 		worst, at := 0.0, 0.0

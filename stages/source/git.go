@@ -19,18 +19,20 @@ import (
 	"pgpipeline/pipeline/proc"
 )
 
-// gitSettings keep git from running anything and from asking anything, whatever a repository or its configuration says.
-// The user's own configuration still counts: it has the proxies, the credential helpers and the address rewrites.
-var gitSettings = []string{
-	"GIT_TERMINAL_PROMPT=0",
-	"GIT_ALLOW_PROTOCOL=file:git:http:https:ssh",
-	"GIT_SSH_COMMAND=ssh -oBatchMode=yes",
-	"GIT_CONFIG_COUNT=4",
-	"GIT_CONFIG_KEY_0=core.hooksPath", "GIT_CONFIG_VALUE_0=/dev/null",
-	"GIT_CONFIG_KEY_1=core.fsmonitor", "GIT_CONFIG_VALUE_1=false",
-	"GIT_CONFIG_KEY_2=protocol.ext.allow", "GIT_CONFIG_VALUE_2=never",
-	"GIT_CONFIG_KEY_3=fetch.recurseSubmodules", "GIT_CONFIG_VALUE_3=false",
+// gitSettings keep git from running anything and from asking anything, whatever a repository or its configuration says, and add
+// settings of one call to those. The user's own configuration still counts: it has the proxies, the credential helpers and the
+// address rewrites.
+func gitSettings(more ...gitSetting) []string {
+	out := []string{"GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh", "GIT_SSH_COMMAND=ssh -oBatchMode=yes"}
+	settings := append([]gitSetting{{"core.hooksPath", "/dev/null"}, {"core.fsmonitor", "false"}, {"protocol.ext.allow", "never"},
+		{"fetch.recurseSubmodules", "false"}}, more...)
+	for i, s := range settings {
+		out = append(out, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, s.key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, s.value))
+	}
+	return append(out, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(settings)))
 }
+
+type gitSetting struct{ key, value string }
 
 const gitTimeout = 30 * time.Minute
 
@@ -162,17 +164,15 @@ func overHTTP(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https
 
 // withoutLogin takes user and password out of an address. They reach git in its environment, which only this account can
 // read; arguments are shown to everybody on the machine.
-func withoutLogin(src string) (plain string, env []string) {
+func withoutLogin(src string) (plain string, login []gitSetting) {
 	u, err := url.Parse(src)
 	if err != nil || u.User == nil || !overHTTP(u) {
 		return src, nil
 	}
 	password, _ := u.User.Password()
-	login := base64.StdEncoding.EncodeToString([]byte(u.User.Username() + ":" + password))
+	basic := base64.StdEncoding.EncodeToString([]byte(u.User.Username() + ":" + password))
 	u.User = nil
-	return u.String(), []string{"GIT_CONFIG_COUNT=5", // one more than gitSettings has
-		"GIT_CONFIG_KEY_4=http." + u.Scheme + "://" + u.Host + "/.extraHeader",
-		"GIT_CONFIG_VALUE_4=Authorization: Basic " + login}
+	return u.String(), []gitSetting{{"http." + u.Scheme + "://" + u.Host + "/.extraHeader", "Authorization: Basic " + basic}}
 }
 
 // lookUp returns the commit of a branch or a tag, and the full name that was found. A name that is both is an error unless
@@ -180,8 +180,8 @@ func withoutLogin(src string) (plain string, env []string) {
 func (g *gitGetter) lookUp(ctx context.Context, src, ref string) (commit, name string, err error) {
 	var out bytes.Buffer
 	plain, login := withoutLogin(src)
-	err = g.run(ctx, proc.Cmd{Dir: g.job.Scratch, Stdout: &out, Timeout: 2 * time.Minute, Env: login,
-		Args: []string{"ls-remote", "--", plain, ref, ref + "^{}"}})
+	err = g.run(ctx, proc.Cmd{Dir: g.job.Scratch, Stdout: &out, Timeout: 2 * time.Minute,
+		Args: []string{"ls-remote", "--", plain, ref, ref + "^{}"}}, login...)
 	if err != nil {
 		return "", "", err
 	}
@@ -251,13 +251,13 @@ func (g *gitGetter) fetch(ctx context.Context, repo, src, commit string) error {
 	src, login := withoutLogin(src)
 	args := []string{"fetch", "-q", "--no-tags", "--no-recurse-submodules", "--depth=1", "--", src, commit}
 	g.job.Progress("git fetch", 0, 0)
-	first := g.run(ctx, proc.Cmd{Dir: repo, Args: args, Env: login, Timeout: gitTimeout})
+	first := g.run(ctx, proc.Cmd{Dir: repo, Args: args, Timeout: gitTimeout}, login...)
 	if first == nil || ctx.Err() != nil {
 		return first
 	}
 	g.job.logf("the server does not give a single commit, fetching all branches and tags: %s", firstLine(first))
 	args = []string{"fetch", "-q", "--no-recurse-submodules", "--", src, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"}
-	if err := g.run(ctx, proc.Cmd{Dir: repo, Args: args, Env: login, Timeout: gitTimeout}); err != nil {
+	if err := g.run(ctx, proc.Cmd{Dir: repo, Args: args, Timeout: gitTimeout}, login...); err != nil {
 		return errors.Join(first, err)
 	}
 	return nil
@@ -282,7 +282,7 @@ func (g *gitGetter) export(ctx context.Context, repo, commit, dst string) error 
 	defer t.close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	path, env := "git", networkEnv(gitSettings...)
+	path, env := "git", networkEnv(gitSettings()...)
 	child, err := proc.Start(ctx, proc.Cmd{Path: path, Dir: repo, Env: env, Stdout: w, Timeout: gitTimeout,
 		Args: []string{"archive", "--format=tar", commit + "^{commit}"}})
 	w.Close()
@@ -300,9 +300,9 @@ func (g *gitGetter) export(ctx context.Context, repo, commit, dst string) error 
 	return child.Wait()
 }
 
-// run runs git with its usual environment and what c has in Env.
-func (g *gitGetter) run(ctx context.Context, c proc.Cmd) error {
-	c.Path, c.Env = "git", networkEnv(slices.Concat(gitSettings, c.Env)...)
+// run runs git with its usual settings and more.
+func (g *gitGetter) run(ctx context.Context, c proc.Cmd, more ...gitSetting) error {
+	c.Path, c.Env = "git", networkEnv(gitSettings(more...)...)
 	if sock := os.Getenv("SSH_AUTH_SOCK"); sock != "" {
 		c.Env = append(c.Env, "SSH_AUTH_SOCK="+sock)
 	}

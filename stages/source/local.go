@@ -151,7 +151,7 @@ func listWhole(ctx context.Context, dir string) ([]listed, error) {
 // gitFiles are the tracked files of a working tree and the new ones that are not ignored.
 func gitFiles(ctx context.Context, dir string) ([]string, error) {
 	var out bytes.Buffer
-	err := proc.Run(ctx, proc.Cmd{Path: "git", Dir: dir, Env: proc.Environ(gitSettings...), Stdout: &out, Timeout: time.Minute,
+	err := proc.Run(ctx, proc.Cmd{Path: "git", Dir: dir, Env: proc.Environ(gitSettings()...), Stdout: &out, Timeout: time.Minute,
 		Args: []string{"-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"}})
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 
 	"pgpipeline/pipeline/engine"
 	"pgpipeline/pipeline/gate"
-	"pgpipeline/pipeline/internal/report/redact"
+	"pgpipeline/pipeline/internal/redact"
 )
 
 // Assertion is one verdict, ready to be shown.

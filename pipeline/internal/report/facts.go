@@ -3,7 +3,7 @@ package report
 import (
 	"sort"
 
-	"pgpipeline/pipeline/internal/report/redact"
+	"pgpipeline/pipeline/internal/redact"
 )
 
 // FactRow is one fact of the variants: a setting, a flag, a version.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"pgpipeline/pipeline/gate"
-	"pgpipeline/pipeline/internal/report/redact"
+	"pgpipeline/pipeline/internal/redact"
 )
 
 // Word is the outcome in capitals. A run that passes because nothing was asserted is no success.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"pgpipeline/pipeline/gate"
-	"pgpipeline/pipeline/internal/report/redact"
+	"pgpipeline/pipeline/internal/redact"
 	"pgpipeline/templates"
 )
 

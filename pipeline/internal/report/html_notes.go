@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"pgpipeline/pipeline/internal/report/redact"
+	"pgpipeline/pipeline/internal/redact"
 )
 
 // htmlNote is a line of what the stage noted about a step: the case that was measured, rows changed, stalls. Alike says that all

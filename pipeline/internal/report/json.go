@@ -9,7 +9,7 @@ import (
 
 	"pgpipeline/pipeline/engine"
 	"pgpipeline/pipeline/gate"
-	"pgpipeline/pipeline/internal/report/redact"
+	"pgpipeline/pipeline/internal/redact"
 )
 
 // JSONVersion is the version of the JSON report. It changes when a field changes its meaning or goes; new fields may come at any

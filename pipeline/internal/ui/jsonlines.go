@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"pgpipeline/pipeline/engine"
-	"pgpipeline/pipeline/internal/report/redact"
+	"pgpipeline/pipeline/internal/redact"
 )
 
 // jsonLines writes every event as one line of JSON, in the order in which they came.

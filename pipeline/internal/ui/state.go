@@ -9,7 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"pgpipeline/pipeline/engine"
-	"pgpipeline/pipeline/internal/report/redact"
+	"pgpipeline/pipeline/internal/redact"
 )
 
 // state is what is known of the run from its events so far. Its owner guards it.
